@@ -1,0 +1,173 @@
+// Host: the host thread of one device, and all that it can ask of the runtime.
+//
+// The rules are CUDA's:
+// - A stream runs its commands in order; different streams may overlap. launch, copy, record, wait
+//   and signal return to the host at once and never wait for the device, except that a full launch
+//   queue holds the host, and a copy from or to pageable memory returns only when it is done.
+// - record(event, stream) marks the point behind all that is in the stream so far. The same event
+//   may be recorded again: wait() and synchronize() bind to the newest record at the time of their
+//   call and are not moved by later ones. On a never-recorded event both do nothing.
+// - wait(stream, event) holds the stream, not the host.
+// - The legacy default stream waits for all earlier work in the blocking streams of its device, and
+//   later work in those waits for it. Non-blocking streams are not ordered against it at all.
+// - Events order streams of one host. Waiting for another host's event needs the hosts to have met,
+//   else the wait may come before the record and is no wait: use flags, which need no meeting.
+// - In a capture: launch, copy, record, wait, signal and wait-by-value only, on streams joined to
+//   the capture's origin by events; not on the legacy default stream. Waiting for an event of
+//   outside, synchronizing, and leaving a forked stream unjoined are UsageErrors. A flag's value is
+//   baked in.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backend/runtime/command.h"
+#include "backend/runtime/cost.h"
+#include "backend/runtime/handles.h"
+#include "backend/runtime/runtime.h"
+
+namespace syncopate::runtime {
+
+/// Not thread-safe: each host uses its own. No call allocates once the logs have grown; logs grow
+/// by doubling.
+class Host {
+ public:
+  Host(Runtime& runtime, int id);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  Device device() const { return Device{static_cast<std::uint32_t>(id_)}; }
+
+  /// Marks what follows as part of the program's step `step` (kNoStep: of none).
+  void set_step(std::int32_t step) { step_ = step; }
+
+  // -- device work ---------------------------------------------------------------------------
+
+  void launch(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
+              const Kernel& kernel);
+  /// Copies src to dst, which must be of the same shape (width and rows). The direction follows
+  /// from where the buffers live.
+  void copy(Stream stream, Name name, const Region& dst, const Region& src);
+
+  // -- order ---------------------------------------------------------------------------------
+
+  void record(Event event, Stream stream, Site site);
+  void wait(Stream stream, Event event, Site site);
+  /// Sets `flag` to `value` when all earlier work of `stream` is done. Values must grow.
+  void signal(Stream stream, Flag flag, std::uint64_t value, Site site);
+  /// Holds `stream` until `flag` is at least `value`; the signal may come later, from any host.
+  void wait(Stream stream, Flag flag, std::uint64_t value, Site site);
+
+  /// Blocks this host until the event's newest record is reached.
+  void synchronize(Event event, Site site);
+  /// Blocks this host until all that is in the stream so far is done.
+  void synchronize(Stream stream, Site site);
+  /// Whether the event's newest record is reached (true if there is none).
+  bool query(Event event, Site site);
+
+  // -- graphs --------------------------------------------------------------------------------
+
+  /// Captures what `body(*this)` enqueues on `origin` and the streams it forks from there. The
+  /// graph's scratch memory is `workspace` (may be none): every launch counts as writing all of it,
+  /// so that launches which share one and may overlap are reported as a race.
+  template <class Fn>
+  Graph capture(Stream origin, Buffer workspace, std::string label, Fn&& body) {
+    begin_capture(origin, workspace);
+    try {
+      std::forward<Fn>(body)(*this);
+    } catch (...) {
+      abandon_capture();
+      throw;
+    }
+    return end_capture(std::move(label));
+  }
+  /// Launches a graph. `args` are in the order of their node numbers; nodes not named keep the
+  /// costs and accesses of their capture.
+  void launch(Graph graph, Stream stream, Name name, std::span<const NodeArgs> args);
+
+  // -- the host's own time ---------------------------------------------------------------------
+
+  /// Host work `fn()`: measured on a real runtime, charged by `cost` in virtual time. It declares
+  /// what it touches of pinned and pageable buffers.
+  template <class Fn>
+  void span(Name name, const Cost& cost, std::span<const Access> accesses, Fn&& fn) {
+    const Nanos begin = begin_span(cost, accesses);
+    std::forward<Fn>(fn)();
+    end_span(name, begin, accesses);
+  }
+  /// Keeps the host busy for `duration`, as work would.
+  void busy(Name name, Nanos duration);
+  Nanos now();
+  void sleep_until(Nanos time);
+
+ private:
+  friend class Runtime;
+
+  struct StreamState {
+    std::uint64_t sequence = 0;      // commands enqueued so far
+    std::uint64_t default_seen = 0;  // what the legacy default stream has waited for of this
+                                     // stream; or this stream of the legacy default stream
+    std::int32_t lane = -1;          // in the capture under way, -1 outside
+    std::int32_t last_node = -1;     // in the capture under way
+    std::vector<std::uint16_t> pending_nodes;  // waits since last_node, in the capture
+  };
+  struct EventState {
+    Position position;            // sequence 0: never recorded
+    std::int32_t capture = -1;    // the capture it was recorded in, -1 outside
+    std::vector<std::uint16_t> nodes;  // what it stands for inside that capture
+    bool joined = false;
+  };
+  struct GraphState {
+    Buffer workspace;
+    std::uint32_t nodes = 0;
+    bool has_flags = false;
+    std::vector<std::uint32_t> first_access;  // into graph_accesses_, nodes + 1 entries
+  };
+
+  Nanos begin_span(const Cost& cost, std::span<const Access> accesses);
+  void end_span(Name name, Nanos begin, std::span<const Access> accesses);
+  void begin_capture(Stream origin, Buffer workspace);
+  void abandon_capture();
+  Graph end_capture(std::string label);
+
+  bool capturing() const { return capture_ >= 0; }
+  void check(Stream stream) const;
+  void check(const Region& region, Name name) const;
+  bool join_capture(Stream stream);
+  GraphNode& capture_node(Stream stream, Command::Type type, OperationKind kind, Name name);
+  void order_with_default(Stream stream);
+  void wait_for(Stream stream, Position target, Event event, Site site, bool implicit);
+  Position enqueue(Stream stream, Command& command, Site site);
+  std::uint32_t add_operation(OperationKind kind, Name name, Stream stream,
+                              std::span<const Access> accesses);
+  void block(SyncPoint point, Site site, Name name);
+
+  Runtime& runtime_;
+  Engine& engine_;
+  int id_;
+  std::int32_t step_ = kNoStep;
+  bool log_all_;
+
+  std::vector<StreamState> streams_;
+  std::vector<EventState> events_;
+  std::vector<GraphState> graphs_;
+
+  // This host's part of the timeline.
+  std::vector<Operation> operations_;
+  std::vector<Call> calls_;
+  std::vector<Access> accesses_;
+  std::vector<GraphInfo> graph_infos_;
+  std::vector<Graph> graph_ids_;
+
+  // The capture under way.
+  std::int32_t capture_ = -1;  // its number, -1 when none
+  std::int32_t captures_ = 0;
+  Stream capture_origin_;
+  Buffer capture_workspace_;
+  std::uint16_t capture_lanes_ = 0;
+  GraphScript script_;
+};
+
+}  // namespace syncopate::runtime
