@@ -1,0 +1,36 @@
+# Finds the libraries. Sets SYNCOPATE_HAS_TORCH and SYNCOPATE_HAS_CUDA to 0 or 1; the targets that
+# choose by them get them as definitions from syncopate_define_features (library.cmake).
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+
+# yaml-cpp before 0.8 names its target without a namespace.
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
+
+# Fibers for several hosts in virtual time. Sanitizers cannot follow a switch of stacks, so there
+# (and where the library is missing) hosts are threads that take turns: slower, the same result.
+set(SYNCOPATE_HAS_FIBERS 0)
+if(NOT SYNCOPATE_SANITIZE)
+  find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
+  if(TARGET Boost::context)
+    set(SYNCOPATE_HAS_FIBERS 1)
+  endif()
+endif()
+
+# Python runs the tests that are written in it, and knows where libtorch is.
+find_program(SYNCOPATE_PYTHON python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
+find_program(SYNCOPATE_PYTHON python3 REQUIRED)
+mark_as_advanced(SYNCOPATE_PYTHON)
+
+include(cuda)
+include(torch)
