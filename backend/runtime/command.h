@@ -49,7 +49,7 @@ struct Command {
 
 /// A captured node, self-contained. Its order is in `after`, as GraphNodeInfo says.
 struct GraphNode {
-  Command::Type type = Command::Type::kKernel;  ///< kKernel, kCopy, kSignal or kWaitFlag.
+  NodeType type = NodeType::kKernel;
   OperationKind kind = OperationKind::kKernel;
   Name name = "";
   std::uint16_t lane = 0;

@@ -18,8 +18,8 @@
 //   baked in.
 #pragma once
 
-#include <initializer_list>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -105,25 +105,23 @@ class Host {
  private:
   friend class Runtime;
 
+  using NodeList = std::vector<std::uint16_t>;
   struct StreamState {
-    std::uint64_t sequence = 0;      // commands enqueued so far
-    std::uint64_t default_seen = 0;  // what the legacy default stream has waited for of this
-                                     // stream; or this stream of the legacy default stream
-    std::int32_t lane = -1;          // in the capture under way, -1 outside
-    std::int32_t last_node = -1;     // in the capture under way
-    std::vector<std::uint16_t> pending_nodes;  // waits since last_node, in the capture
+    std::uint64_t sequence = 0;            // commands enqueued so far
+    std::uint64_t seen_by_default = 0;     // how far the legacy default stream has waited for it
+    std::uint64_t default_seen = 0;        // how far it has waited for the legacy default stream
+    std::int32_t lane = -1;                // in the capture under way; -1: not part of it
+    NodeList tail;                         // nodes that the next captured node comes after
   };
   struct EventState {
-    Position position;            // sequence 0: never recorded
-    std::int32_t capture = -1;    // the capture it was recorded in, -1 outside
-    std::vector<std::uint16_t> nodes;  // what it stands for inside that capture
-    bool joined = false;
+    Position position;                     // sequence 0: never recorded
+    std::int32_t capture = -1;             // the capture that it was last recorded in; -1: outside
+    NodeList tail;                         // what it stands for in that capture
   };
   struct GraphState {
+    Graph graph;
     Buffer workspace;
-    std::uint32_t nodes = 0;
-    bool has_flags = false;
-    std::vector<std::uint32_t> first_access;  // into graph_accesses_, nodes + 1 entries
+    GraphScript script;
   };
 
   Nanos begin_span(const Cost& cost, std::span<const Access> accesses);
@@ -132,23 +130,29 @@ class Host {
   void abandon_capture();
   Graph end_capture(std::string label);
 
-  bool capturing() const { return capture_ >= 0; }
-  void check(Stream stream) const;
-  void check(const Region& region, Name name) const;
-  bool join_capture(Stream stream);
-  GraphNode& capture_node(Stream stream, Command::Type type, OperationKind kind, Name name);
+  bool left_out(Site site) const;
+  bool captured(Stream stream, const char* call);
+  void refuse_in_capture(const char* call) const;
+  void check_region(const Region& region, Name name) const;
+  OperationKind copy_kind(const Region& dst, const Region& src, Name name) const;
+  GraphNode& add_node(Stream stream, NodeType type, OperationKind kind, Name name);
   void order_with_default(Stream stream);
-  void wait_for(Stream stream, Position target, Event event, Site site, bool implicit);
-  Position enqueue(Stream stream, Command& command, Site site);
+  void hold(Stream stream, Position target, Event event, Site site, bool implicit);
+  Position put(Stream stream, const Command& command);
+  Call& log(CallType type, Site site);
   std::uint32_t add_operation(OperationKind kind, Name name, Stream stream,
                               std::span<const Access> accesses);
-  void block(SyncPoint point, Site site, Name name);
+  void enqueue(Stream stream, Command& command);
+  void block(SyncPoint point, Site site);
 
   Runtime& runtime_;
   Engine& engine_;
   int id_;
   std::int32_t step_ = kNoStep;
   bool log_all_;
+
+  bool filters_sites_;
+  bool has_default_;
 
   std::vector<StreamState> streams_;
   std::vector<EventState> events_;
@@ -158,15 +162,13 @@ class Host {
   std::vector<Operation> operations_;
   std::vector<Call> calls_;
   std::vector<Access> accesses_;
-  std::vector<GraphInfo> graph_infos_;
-  std::vector<Graph> graph_ids_;
 
   // The capture under way.
-  std::int32_t capture_ = -1;  // its number, -1 when none
-  std::int32_t captures_ = 0;
+  std::int32_t captures_ = 0;    // begun so far
+  std::int32_t capture_ = -1;    // the number of the one under way; -1: none
   Stream capture_origin_;
   Buffer capture_workspace_;
-  std::uint16_t capture_lanes_ = 0;
+  std::int32_t capture_lanes_ = 0;
   GraphScript script_;
 };
 

@@ -5,6 +5,7 @@
 // passed in.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -75,7 +76,7 @@ class Runtime {
   std::vector<Stream> default_streams_;  // per device, made on demand
   std::vector<Device> event_devices_;
   std::uint32_t flags_ = 0;
-  std::uint32_t next_graph_ = 0;
+  std::atomic<std::uint32_t> next_graph_ = 0;  // hosts capture at the same time
 };
 
 }  // namespace syncopate::runtime

@@ -78,11 +78,15 @@ struct Call {
 
 /// One node of a captured graph. `lane` numbers the captured streams from 0, the capture's origin.
 /// `after` lists nodes (indices below this one) that must end before this one starts; the node
-/// before it in its lane is among them.
+/// before it in its lane is among them. Signals and waits by value are nodes too.
+enum class NodeType : std::uint8_t { kKernel, kCopy, kSignal, kWaitFlag };
 struct GraphNodeInfo {
   Name name = "";
+  NodeType type = NodeType::kKernel;
   OperationKind kind = OperationKind::kKernel;
   std::uint16_t lane = 0;
+  Flag flag;
+  std::uint64_t value = 0;
   std::vector<std::uint16_t> after;
 };
 

@@ -1,0 +1,119 @@
+#include "backend/runtime/runtime.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "backend/runtime/error.h"
+#include "backend/runtime/host.h"
+
+namespace syncopate::runtime {
+
+Runtime::Runtime(std::unique_ptr<Engine> engine, RuntimeOptions options)
+    : engine_(std::move(engine)), options_(std::move(options)) {
+  timeline_.detail = options_.detail;
+  default_streams_.resize(static_cast<std::size_t>(engine_->device_count()));
+}
+
+Runtime::~Runtime() = default;
+
+Stream Runtime::make_stream(Device device, StreamKind kind, std::string label) {
+  if (device.id >= default_streams_.size()) {
+    throw UsageError("make_stream('" + label + "'): the runtime has no device " +
+                     std::to_string(device.id));
+  }
+  const bool is_default = kind == StreamKind::kLegacyDefault;
+  if (is_default && default_streams_[device.id]) return default_streams_[device.id];
+  const Stream stream{static_cast<std::uint32_t>(timeline_.streams.size())};
+  timeline_.streams.push_back({std::move(label), kind, static_cast<std::uint16_t>(device.id)});
+  engine_->create_stream(stream, kind, device);
+  if (is_default) default_streams_[device.id] = stream;
+  return stream;
+}
+
+Event Runtime::make_event(Device device) {
+  const Event event{static_cast<std::uint32_t>(event_devices_.size())};
+  event_devices_.push_back(device);
+  engine_->create_event(event, device);
+  return event;
+}
+
+Flag Runtime::make_flag() {
+  const Flag flag{flags_++};
+  engine_->create_flag(flag);
+  return flag;
+}
+
+Buffer Runtime::make_buffer(Device device, Memory memory, std::uint64_t bytes, std::string label) {
+  const Buffer buffer{static_cast<std::uint32_t>(timeline_.buffers.size())};
+  timeline_.buffers.push_back(
+      {std::move(label), memory, static_cast<std::uint16_t>(device.id), bytes});
+  std::byte* base = engine_->allocate(buffer, memory, bytes, device);
+  host_data_.push_back(memory == Memory::kDevice ? nullptr : base);
+  return buffer;
+}
+
+bool Runtime::removed(Site site) const {
+  return std::any_of(options_.removed_sites.begin(), options_.removed_sites.end(),
+                     [site](const std::string& name) { return name == site; });
+}
+
+void Runtime::run(std::span<const HostMain> mains) {
+  if (mains.size() > default_streams_.size()) {
+    throw UsageError("run: " + std::to_string(mains.size()) + " hosts for " +
+                     std::to_string(default_streams_.size()) + " devices");
+  }
+  std::vector<std::unique_ptr<Host>> hosts;
+  for (std::size_t id = 0; id < mains.size(); ++id) {
+    hosts.push_back(std::make_unique<Host>(*this, static_cast<int>(id)));
+    engine_->attach(static_cast<int>(id), hosts.back()->operations_, hosts.back()->accesses_);
+  }
+  std::vector<Host*> order;
+  for (const auto& host : hosts) order.push_back(host.get());
+  // The timeline is kept whatever happens: what was done before an error is worth seeing.
+  try {
+    engine_->run(static_cast<int>(mains.size()),
+                 [&](int id) { mains[static_cast<std::size_t>(id)](*hosts[static_cast<std::size_t>(id)]); });
+  } catch (...) {
+    collect(order);
+    throw;
+  }
+  collect(order);
+}
+
+void Runtime::collect(std::span<Host* const> hosts) {
+  timeline_.hosts = static_cast<std::uint16_t>(hosts.size());
+  timeline_.end = engine_->end_time();
+  for (Host* host : hosts) {
+    engine_->stamp(host->id_, host->operations_);
+    for (const Host::GraphState& state : host->graphs_) {
+      if (timeline_.graphs.size() <= state.graph.id) timeline_.graphs.resize(state.graph.id + 1);
+      GraphInfo& info = timeline_.graphs[state.graph.id];
+      info.label = state.script.label;
+      for (const GraphNode& node : state.script.nodes) {
+        info.nodes.push_back({node.name, node.type, node.kind, node.lane, node.flag, node.value,
+                              node.after});
+      }
+    }
+    if (timeline_.operations.empty()) {  // one host: nothing to merge
+      timeline_.operations = std::move(host->operations_);
+      timeline_.calls = std::move(host->calls_);
+      timeline_.accesses = std::move(host->accesses_);
+      continue;
+    }
+    const auto first_operation = static_cast<std::uint32_t>(timeline_.operations.size());
+    const auto first_access = static_cast<std::uint32_t>(timeline_.accesses.size());
+    for (Operation operation : host->operations_) {
+      operation.first_access += first_access;
+      timeline_.operations.push_back(operation);
+    }
+    for (Call call : host->calls_) {
+      if (call.operation != Command::kNoOperation) call.operation += first_operation;
+      timeline_.calls.push_back(call);
+    }
+    timeline_.accesses.insert(timeline_.accesses.end(), host->accesses_.begin(),
+                              host->accesses_.end());
+  }
+}
+
+}  // namespace syncopate::runtime
