@@ -1,0 +1,101 @@
+// HardwareProfile: every number that virtual time is made of. Plain data; experiments/ reads it from
+// configs/hardware/*.yaml, whose keys are the names here.
+//
+// Units are in the names: _us microseconds, gb_per_s 1e9 bytes a second (bytes a nanosecond). A
+// duration is a sum of named terms, base + per_x * x, computed in double and rounded once to
+// nanoseconds. All terms are >= 0. The defaults are a machine on which everything but a byte is
+// free: tests set what they are about.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "backend/runtime/cost.h"
+
+namespace syncopate::sim {
+
+/// What calls cost the host thread that makes them.
+struct HostCallCosts {
+  double kernel_launch_us = 0;
+  double graph_launch_us = 0;           ///< A graph launch …
+  double graph_launch_per_node_us = 0;  ///< … and what each of its nodes adds.
+  double copy_us = 0;                   ///< An asynchronous copy, or the call part of a pageable one.
+  double record_us = 0;
+  double wait_us = 0;    ///< A wait for an event, or for a flag's value.
+  double signal_us = 0;  ///< A flag's signal.
+  double query_us = 0;
+  double synchronize_us = 0;  ///< A synchronize that finds its point reached.
+  double wake_us = 0;         ///< From the point being reached to a blocked host running again.
+};
+
+/// The way from the host to the device.
+struct LaunchPath {
+  double latency_us = 0;             ///< End of the host's call to the earliest start on the device.
+  std::uint32_t queue_depth = 1024;  ///< Commands of a stream that may be pending (not yet done); a
+                                     ///< call that finds its stream full holds the host. >= 1.
+};
+
+struct GraphTiming {
+  double start_latency_us = 0;  ///< When a graph could start to the start of its first nodes.
+  double node_gap_us = 0;       ///< End of the last node that a node comes after to its start.
+};
+
+/// Device cost of one kind of work, when it runs alone, and what it asks of the device.
+struct KernelCost {
+  double base_us = 0;
+  double per_row_us = 0;
+  double per_token_us = 0;
+  double per_kv_ktoken_us = 0;  ///< Per 1,000 KV tokens read, summed over the rows.
+
+  /// Shares of the device, 0 to 1. Demands slow down what runs at the same time once their sum
+  /// exceeds 1; 0 neither slows nor is slowed.
+  double sm = 0;         ///< Demand on the streaming multiprocessors' throughput.
+  double bandwidth = 0;  ///< Demand on memory bandwidth.
+  double holds = 0;      ///< Share of the block slots occupied from start to end: a kernel starts
+                         ///< only while the sum stays within 1. 1 for persistent kernels.
+};
+
+/// Host cost of one kind of span.
+struct SpanCost {
+  double base_us = 0;
+  double per_row_us = 0;
+  double per_changed_row_us = 0;
+};
+
+/// One copy engine: a copy of n bytes takes latency_us + n / gb_per_s.
+struct CopyCost {
+  double latency_us = 0;
+  double gb_per_s = 1;  ///< > 0.
+};
+
+/// A machine's device, host and the path between them. All devices of a run are alike.
+struct HardwareProfile {
+  std::string name;
+
+  HostCallCosts host;
+  LaunchPath launch;
+  GraphTiming graph;
+
+  /// Indexed by runtime::Work. kNone's terms are added to operations that cost only `fixed_ns`.
+  std::array<KernelCost, runtime::kWorkKinds> kernels;
+  std::array<SpanCost, runtime::kWorkKinds> spans;
+
+  CopyCost h2d, d2h, d2d, peer;
+  /// Copies with one side in pageable memory: latency added to that of their direction, and the
+  /// throughput in place of it.
+  CopyCost pageable;
+
+  /// Relative amplitude of durations: each is drawn evenly from [1 - jitter, 1 + jitter) times the
+  /// nominal one. 0: none. Below 1.
+  double jitter = 0;
+
+  KernelCost& kernel(runtime::Work work) { return kernels[static_cast<std::size_t>(work)]; }
+  const KernelCost& kernel(runtime::Work work) const {
+    return kernels[static_cast<std::size_t>(work)];
+  }
+  SpanCost& span(runtime::Work work) { return spans[static_cast<std::size_t>(work)]; }
+  const SpanCost& span(runtime::Work work) const { return spans[static_cast<std::size_t>(work)]; }
+};
+
+}  // namespace syncopate::sim
