@@ -23,11 +23,12 @@ find_package(CUDAToolkit REQUIRED)
 set(SYNCOPATE_HAS_CUDA 1)
 
 # A program that links the driver does not start where there is none, not even to say that there
-# is none. On such a machine (it only compiles and runs the CPU's part) the toolkit's stub stands
-# in at run time: each call fails, and tests report 'skipped: no CUDA device'.
-find_library(SYNCOPATE_CUDA_DRIVER libcuda.so.1 PATHS /usr/local/nvidia/lib64 /usr/lib/wsl/lib)
-mark_as_advanced(SYNCOPATE_CUDA_DRIVER)
-if(NOT SYNCOPATE_CUDA_DRIVER AND CUDA_cuda_driver_LIBRARY MATCHES "/stubs/")
+# is none. On such a machine (it compiles CUDA, and runs the rest) the toolkit's stub stands in at
+# run time: each call fails, and tests report 'skipped: no CUDA device'. Only the loader knows.
+execute_process(
+  COMMAND ${SYNCOPATE_PYTHON} -c "import ctypes; ctypes.CDLL('libcuda.so.1')"
+  RESULT_VARIABLE no_driver OUTPUT_QUIET ERROR_QUIET)
+if(no_driver AND CUDA_cuda_driver_LIBRARY MATCHES "/stubs/")
   set(stub_folder ${PROJECT_BINARY_DIR}/driver-stub)
   file(MAKE_DIRECTORY ${stub_folder})
   file(CREATE_LINK ${CUDA_cuda_driver_LIBRARY} ${stub_folder}/libcuda.so.1 SYMBOLIC)
