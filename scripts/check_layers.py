@@ -8,7 +8,7 @@
     analysis                         the seam's finished timelines
     backend/runtime                  the seam: nothing but itself
 
-CUDA's headers stay in backend/cuda and in the cuda/ folder of a model, libtorch's in
+CUDA's headers stay in backend/cuda and in the models' cuda/ folders, libtorch's in
 backend/models/llama. So the programs never name a runtime, and the simulator builds anywhere.
 
 Usage: check_layers.py [ROOT]
@@ -54,7 +54,7 @@ LIBRARIES = [
             r"\w*(\.h|/|$)"
             r"|(driver_types|vector_types|device_launch_parameters|mma)\.h$"
         ),
-        re.compile(r"(backend/cuda|backend/models/[^/]+/cuda|tests/cuda)/"),
+        re.compile(r"(backend/cuda|backend/models(/[^/]+)?/cuda|tests/cuda)/"),
     ),
     Library(
         "libtorch",

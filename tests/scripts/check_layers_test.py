@@ -56,6 +56,7 @@ ALLOWED = [
     ("backend/models/llama/cpu/kernels.cc", "<ATen/ATen.h>"),
     ("backend/models/llama/cuda/kernels.cu", "<c10/cuda/CUDAStream.h>"),
     ("backend/models/hash/cuda/kernels.cu", "<cuda_runtime.h>"),
+    ("backend/models/cuda/carry.cu", "<cuda_runtime_api.h>"),
     ("backend/cuda/runtime.cc", "<cupti.h>"),
     ("backend/cuda/runtime.cc", "<nccl.h>"),
     ("sim/engine.cc", '"backend/runtime/host.h"'),
