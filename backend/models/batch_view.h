@@ -19,7 +19,8 @@ namespace syncopate::models {
 /// token ranges inside [0, tokens()), page() < limits.pages, id() in [0, vocab).
 class BatchView {
  public:
-  SYNCOPATE_HOST_DEVICE BatchView(const std::int32_t* block, const BatchLayout& layout)
+  /// Made on the host, also for a block in device memory, and handed to a kernel by value.
+  BatchView(const std::int32_t* block, const BatchLayout& layout)
       : block_(block),
         limits_(layout.limits()),
         row_start_(layout.row_start()),

@@ -56,6 +56,8 @@ class Engine {
   /// end_capture every captured command also goes through enqueue(), record() and the like.
   virtual bool captures_natively() const { return false; }
   virtual void begin_capture(int /*host*/, Stream /*origin*/) {}
+  /// Drops the capture under way on `host`, if there is one: it failed.
+  virtual void abandon_capture(int /*host*/) {}
   /// Keeps the script under `graph`.
   virtual void end_capture(int host, Graph graph, const GraphScript& script) = 0;
 
@@ -66,7 +68,8 @@ class Engine {
   /// Puts `command` into `stream` as its next command. Blocks while the launch queue is full, and
   /// until the copy is done when command.pageable.
   virtual Interval enqueue(int host, Stream stream, const Command& command) = 0;
-  /// `event` now stands for `at`.
+  /// `event` now stands for `at`; inside a native capture, for the stream's place in the graph
+  /// (then at.sequence says nothing).
   virtual Interval record(int host, Event event, Position at) = 0;
   /// Blocks the host until the point is reached. Throws OperationError when an operation failed,
   /// DeadlockError when nothing can reach it.

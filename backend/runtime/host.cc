@@ -153,7 +153,7 @@ void Host::record(Event event, Stream stream, Site site) {
   if (captured(stream, "record")) {
     state.capture = capture_;
     state.tail = streams_[stream.id].tail;
-    if (engine_.captures_natively()) engine_.record(id_, event, {});
+    if (engine_.captures_natively()) engine_.record(id_, event, {stream, 0});
     return;
   }
   if (has_default_) order_with_default(stream);
@@ -293,6 +293,7 @@ void Host::begin_capture(Stream origin, Buffer workspace) {
 }
 
 void Host::abandon_capture() {
+  engine_.abandon_capture(id_);  // nothing to do after a capture that came to its end
   for (StreamState& stream : streams_) {
     stream.lane = -1;
     stream.tail.clear();

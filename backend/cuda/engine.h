@@ -1,0 +1,36 @@
+// The CUDA engine: runs programs on the GPUs of this machine.
+#pragma once
+
+#include <memory>
+
+#include "backend/runtime/engine.h"
+
+namespace syncopate::cuda {
+
+/// CUDA devices that this process can use; 0 when there is no device or no driver.
+int visible_devices();
+
+struct CudaOptions {
+  int devices = 1;  ///< The runtime's device d is CUDA's device d.
+};
+
+/// An engine on `options.devices` GPUs, one host thread each. Throws UnavailableError
+/// ("no CUDA device ...") when there are fewer.
+///
+/// Streams, events, the legacy default stream and graphs are CUDA's own, since their rules are what
+/// the front end follows. What is particular to this engine:
+/// - Operations get their times from timing events (stamps.h), on the host's clock; the nodes of a
+///   graph keep kUnknownTime.
+/// - Flags live in pinned memory. Streams write and wait for them by stream memory operations,
+///   which take no SM. Values stay below 2^63.
+/// - Waiting for a stream's position waits for all that the stream holds by then, and asking for
+///   one answers for all of it.
+/// - A kernel without a CUDA body is a UsageError, a kernel that cannot be launched an
+///   OperationError, all else that CUDA refuses or reports later a CudaError (call.h).
+/// - There is no DeadlockError: CUDA does not say what a stream waits for. A wait for a flag that
+///   nothing signals blocks for good, unless a host fails: flags are then all released, so that
+///   the others come to their end.
+/// - Devices of one engine reach each other's memory directly where the machine allows it.
+std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options);
+
+}  // namespace syncopate::cuda
