@@ -1,0 +1,50 @@
+#include "backend/models/llama/cpu/pointwise.h"
+
+#include <cmath>
+#include <limits>
+
+#include "backend/models/llama/cpu/simd.h"
+
+namespace syncopate::models::llama {
+
+SYNCOPATE_VECTORISED
+void rms_norm(const float* x, const float* weight, std::uint32_t size, float eps, float* out) {
+  Float8 squares = {};
+  std::uint32_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) squares += as_float8(x + i) * as_float8(x + i);
+  float total = sum(squares);
+  for (; i < size; ++i) total += x[i] * x[i];
+  const float scale = 1.0f / std::sqrt(total / static_cast<float>(size) + eps);
+  for (i = 0; i < size; ++i) out[i] = x[i] * scale * weight[i];
+}
+
+void rotate(float* head, std::uint32_t size, const float* cosines, const float* sines) {
+  const std::uint32_t half = size / 2;
+  for (std::uint32_t i = 0; i < half; ++i) {
+    const float a = head[i], b = head[i + half];
+    head[i] = a * cosines[i] - b * sines[i];
+    head[i + half] = b * cosines[i] + a * sines[i];
+  }
+}
+
+void swiglu(const float* gate, const float* up, std::uint32_t size, float* out) {
+  for (std::uint32_t i = 0; i < size; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+}
+
+void add(float* x, const float* y, std::uint64_t size) {
+  for (std::uint64_t i = 0; i < size; ++i) x[i] += y[i];
+}
+
+std::int32_t argmax(const float* values, std::uint32_t size) {
+  std::int32_t best = 0;
+  float largest = -std::numeric_limits<float>::infinity();
+  for (std::uint32_t i = 0; i < size; ++i) {
+    if (values[i] > largest) {
+      largest = values[i];
+      best = static_cast<std::int32_t>(i);
+    }
+  }
+  return best;
+}
+
+}  // namespace syncopate::models::llama
