@@ -82,9 +82,10 @@ class Engine {
   /// Keeps the host busy for `duration`.
   virtual Interval busy(int host, Nanos duration) = 0;
   virtual void sleep_until(int host, Nanos time) = 0;
-  /// Brackets a host span: the span's work runs between the two calls. Virtual time charges `cost`.
-  virtual Nanos begin_span(int host, const Cost& cost, std::span<const Access> accesses) = 0;
-  virtual Nanos end_span(int host) = 0;
+  /// Brackets a host span: the span's work runs between the two calls. Virtual time charges `cost`,
+  /// which is known once the work is done.
+  virtual Nanos begin_span(int host, std::span<const Access> accesses) = 0;
+  virtual Nanos end_span(int host, const Cost& cost) = 0;
 
   // -- the run -------------------------------------------------------------------------------
 

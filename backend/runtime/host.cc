@@ -358,13 +358,13 @@ GraphNode& Host::add_node(Stream stream, NodeType type, OperationKind kind, Name
 
 // -- the host's own time -----------------------------------------------------------------------------
 
-Nanos Host::begin_span(const Cost& cost, std::span<const Access> accesses) {
+Nanos Host::begin_span(std::span<const Access> accesses) {
   refuse_in_capture("span");
-  return engine_.begin_span(id_, cost, accesses);
+  return engine_.begin_span(id_, accesses);
 }
 
-void Host::end_span(Name name, Nanos begin, std::span<const Access> accesses) {
-  const Nanos end = engine_.end_span(id_);
+void Host::end_span(Name name, const Cost& cost, Nanos begin, std::span<const Access> accesses) {
+  const Nanos end = engine_.end_span(id_, cost);
   const std::uint32_t index = add_operation(OperationKind::kHostSpan, name, Stream{}, accesses);
   Operation& operation = operations_[index];
   operation.issue_begin = operation.start = begin;

@@ -89,13 +89,13 @@ class Host {
 
   // -- the host's own time ---------------------------------------------------------------------
 
-  /// Host work `fn()`: measured on a real runtime, charged by `cost` in virtual time. It declares
-  /// what it touches of pinned and pageable buffers.
+  /// Host work: `fn()` does it and returns what it was (a Cost). Measured on a real runtime, charged
+  /// by the cost in virtual time. It declares what it touches of pinned and pageable buffers.
   template <class Fn>
-  void span(Name name, const Cost& cost, std::span<const Access> accesses, Fn&& fn) {
-    const Nanos begin = begin_span(cost, accesses);
-    std::forward<Fn>(fn)();
-    end_span(name, begin, accesses);
+  void span(Name name, std::span<const Access> accesses, Fn&& fn) {
+    const Nanos begin = begin_span(accesses);
+    const Cost cost = std::forward<Fn>(fn)();
+    end_span(name, cost, begin, accesses);
   }
   /// Keeps the host busy for `duration`, as work would.
   void busy(Name name, Nanos duration);
@@ -124,8 +124,8 @@ class Host {
     GraphScript script;
   };
 
-  Nanos begin_span(const Cost& cost, std::span<const Access> accesses);
-  void end_span(Name name, Nanos begin, std::span<const Access> accesses);
+  Nanos begin_span(std::span<const Access> accesses);
+  void end_span(Name name, const Cost& cost, Nanos begin, std::span<const Access> accesses);
   void begin_capture(Stream origin, Buffer workspace);
   void abandon_capture();
   Graph end_capture(std::string label);

@@ -1,0 +1,213 @@
+#include "backend/batching/batcher.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "backend/runtime/error.h"
+
+namespace syncopate::batching {
+
+using runtime::Access;
+using runtime::Buffer;
+using runtime::Cost;
+using runtime::Device;
+using runtime::Host;
+using runtime::Memory;
+using runtime::Runtime;
+
+namespace {
+
+// Step records are reserved for a run in which steps are as many as they can be, within reason.
+constexpr std::uint64_t kReservedSteps = std::uint64_t{1} << 20;
+
+DeviceContext make_context(Runtime& runtime, Device device, const models::Model& model,
+                           const models::BatchLayout& layout, const BatcherOptions& options,
+                           const Strategy& strategy) {
+  const models::BatchLimits& limits = layout.limits();
+  DeviceContext context;
+  context.model = &model;
+  context.layout = &layout;
+  context.kv = runtime.make_buffer(device, Memory::kDevice,
+                                   limits.pages * model.kv_page_bytes(limits), "kv");
+  if (const std::uint64_t bytes = model.workspace_bytes(limits); bytes > 0) {
+    context.workspace = runtime.make_buffer(device, Memory::kDevice, bytes, "workspace");
+  }
+  context.carry = strategy.depth() > 1;
+  context.graphs = options.graphs;
+  if (options.graphs) {
+    context.capture_stream =
+        runtime.make_stream(device, runtime::StreamKind::kNonBlocking, "capture");
+  }
+  return context;
+}
+
+}  // namespace
+
+models::BatchLimits with_width(models::BatchLimits limits, std::span<const Request> requests) {
+  std::uint64_t entries = 1;
+  for (const Request& request : requests) {
+    entries = std::max<std::uint64_t>(entries, request.prompt.size() + request.max_new_tokens);
+  }
+  const std::uint64_t pages = (entries + limits.page_tokens - 1) / limits.page_tokens;
+  limits.pages_per_row =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, limits.pages));
+  return limits;
+}
+
+Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
+                 const models::BatchLimits& limits, BatcherOptions options,
+                 std::span<const Request> requests)
+    : layout_(with_width(limits, requests)),
+      options_(std::move(options)),
+      requests_(requests),
+      strategy_(make_strategy(options_.strategy, options_.slots, runtime, device)),
+      context_(make_context(runtime, device, model, layout_, options_, *strategy_)),
+      scheduler_(layout_,
+                 {context_.kv, model.kv_page_bytes(layout_.limits()), model.kv_entry_bytes()},
+                 requests),
+      slots_(strategy_->slots()),
+      in_flight_(strategy_->depth()) {
+  std::uint64_t tokens = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Request& request = requests[i];
+    const auto outside = std::find_if(request.prompt.begin(), request.prompt.end(), [&](int id) {
+      return id < 0 || static_cast<std::uint32_t>(id) >= model.vocab();
+    });
+    if (outside != request.prompt.end()) {
+      throw runtime::UsageError("request " + std::to_string(i) + ": prompt id " +
+                                std::to_string(*outside) + " is outside the vocabulary of " +
+                                std::to_string(model.vocab()));
+    }
+    if (request.prompt.size() + request.max_new_tokens > model.max_positions()) {
+      throw runtime::UsageError("request " + std::to_string(i) + ": " +
+                                std::to_string(request.prompt.size() + request.max_new_tokens) +
+                                " tokens are more than the model's " +
+                                std::to_string(model.max_positions()) + " positions");
+    }
+    tokens += request.max_new_tokens;
+  }
+  const std::uint32_t rows = layout_.limits().rows;
+  for (std::uint32_t s = 0; s < slots_.size(); ++s) {
+    const std::string number = std::to_string(s);
+    Slot& slot = slots_[s];
+    slot.index = s;
+    slot.host_inputs = runtime.make_buffer(device, Memory::kPinned, layout_.input_bytes(),
+                                           "host_inputs" + number);
+    slot.host_outputs = runtime.make_buffer(device, Memory::kPinned, layout_.output_bytes(),
+                                            "host_outputs" + number);
+    slot.inputs =
+        runtime.make_buffer(device, Memory::kDevice, layout_.input_bytes(), "inputs" + number);
+    slot.outputs =
+        runtime.make_buffer(device, Memory::kDevice, layout_.output_bytes(), "outputs" + number);
+    slot.in = runtime.host_data<std::int32_t>(slot.host_inputs);
+    slot.out = runtime.host_data<std::int32_t>(slot.host_outputs);
+    slot.pages_written.resize(rows);
+    slot.kv_writes.reserve(2 * std::size_t{rows});
+  }
+  runners_.reserve(slots_.size());
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    const std::size_t before = (s + slots_.size() - 1) % slots_.size();
+    runners_.emplace_back(context_, slots_[s], slots_[before].outputs);
+  }
+  for (InFlight& step : in_flight_) {
+    step.events = {runtime.make_event(device), runtime.make_event(device),
+                   runtime.make_event(device)};
+    step.rows.request.resize(rows);
+  }
+  steps_.reserve(std::min(tokens, kReservedSteps));
+}
+
+void Batcher::run(Host& host) {
+  std::int32_t next = 0;    // to be planned
+  std::int32_t oldest = 0;  // in flight
+  const auto depth = static_cast<std::int32_t>(strategy_->depth());
+  for (;;) {
+    if (next - oldest < depth && !scheduler_.finished() && dispatch(host, next, next > oldest)) {
+      ++next;
+    } else if (oldest < next) {
+      complete(host, oldest++);
+    } else {
+      break;
+    }
+  }
+  host.set_step(runtime::kNoStep);
+  if (!scheduler_.finished()) {
+    throw runtime::UsageError("batcher: requests are waiting, none can be admitted");
+  }
+}
+
+bool Batcher::dispatch(Host& host, std::int32_t step, bool previous_in_flight) {
+  SlotRunner& runner = runner_of(step);
+  Slot& slot = runner.slot();
+  host.set_step(step);
+  bool planned = false;
+  const Access fills[] = {write(slot.host_inputs, 0, layout_.input_bytes())};
+  host.span("prepare", fills, [&] {
+    planned = scheduler_.plan(step, slot, in_flight(step).rows, previous_in_flight);
+    Cost cost;
+    cost.work = runtime::Work::kPrepare;
+    cost.rows = planned ? slot.rows : 0;
+    cost.changed_rows = scheduler_.changed_rows();
+    return cost;
+  });
+  if (!planned) return false;
+  if (options_.verify_pages) scheduler_.verify();
+  if (options_.extra_host_ns > 0) host.busy("extra", options_.extra_host_ns);
+  StepRecord& record = steps_.emplace_back();
+  record.slot = slot.index;
+  record.rows = slot.rows;
+  record.tokens = slot.tokens;
+  record.kv_tokens = slot.cost.kv_tokens;
+  strategy_->dispatch(host, runner, in_flight(step).events);
+  return true;
+}
+
+void Batcher::complete(Host& host, std::int32_t step) {
+  const Slot& slot = runner_of(step).slot();
+  StepRecord& record = steps_[static_cast<std::size_t>(step)];
+  host.set_step(step);
+  strategy_->await(host, in_flight(step).events);
+  const Access takes[] = {read(slot.host_outputs, 0, std::uint64_t{record.rows} * 4)};
+  host.span("update", takes, [&] {
+    record.discarded = scheduler_.update(in_flight(step).rows, slot.out);
+    Cost cost;
+    cost.work = runtime::Work::kUpdate;
+    cost.rows = record.rows;
+    return cost;
+  });
+  record.done = host.now();
+  if (options_.on_step) {
+    options_.on_step(static_cast<std::uint64_t>(step) + 1, scheduler_.tokens_done());
+  }
+}
+
+Batcher::InFlight& Batcher::in_flight(std::int32_t step) {
+  return in_flight_[static_cast<std::size_t>(step) % in_flight_.size()];
+}
+
+SlotRunner& Batcher::runner_of(std::int32_t step) {
+  return runners_[static_cast<std::size_t>(step) % runners_.size()];
+}
+
+std::uint64_t Batcher::slot_bytes() const {
+  return slots_.size() * 2 * (layout_.input_bytes() + layout_.output_bytes());
+}
+
+std::uint64_t Batcher::tokens_digest() const {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto add = [&hash](std::uint64_t value) {
+    for (int byte = 0; byte < 8; ++byte) {
+      hash = (hash ^ ((value >> (8 * byte)) & 0xff)) * 0x100000001b3ULL;
+    }
+  };
+  for (std::uint32_t i = 0; i < requests_.size(); ++i) {
+    const RequestResult result = scheduler_.result(i);
+    add(static_cast<std::uint64_t>(result.reason));
+    add(result.tokens.size());
+    for (const std::int32_t id : result.tokens) add(static_cast<std::uint32_t>(id));
+  }
+  return hash;
+}
+
+}  // namespace syncopate::batching
