@@ -1,0 +1,156 @@
+#include "sim/effects.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "backend/runtime/error.h"
+
+namespace syncopate::sim {
+
+using runtime::Access;
+using runtime::Body;
+using runtime::Name;
+using runtime::Region;
+
+namespace {
+
+bool overlap(const Access& a, const Access& b) {
+  return a.buffer == b.buffer && a.begin < b.end && b.begin < a.end;
+}
+
+// A region's rows as ranges; one range where rows follow each other without a gap.
+void append(std::vector<Access>& accesses, const Region& region, bool write) {
+  if (region.rows <= 1 || region.pitch == region.width) {
+    accesses.push_back({region.offset, region.offset + region.bytes(), region.buffer, write});
+    return;
+  }
+  for (std::uint64_t row = 0; row < region.rows; ++row) {
+    const std::uint64_t begin = region.offset + row * region.pitch;
+    accesses.push_back({begin, begin + region.width, region.buffer, write});
+  }
+}
+
+void flip_low_bits(std::byte* bytes, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; i += 4) bytes[i] ^= std::byte{1};
+}
+
+}  // namespace
+
+std::uint32_t Effects::take(Name name) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(effects_.size()));
+    effects_.emplace_back();
+  }
+  const std::uint32_t id = free_.back();
+  free_.pop_back();
+  Effect& effect = effects_[id];
+  effect.name = name;
+  effect.spoiled = false;
+  effect.accesses.clear();
+  effect.staged.clear();
+  effect.staging.clear();
+  return id;
+}
+
+std::uint32_t Effects::add_kernel(Name name, const Body& body, std::span<const Access> accesses,
+                                  std::span<const Access> extra) {
+  if (!body) {
+    throw runtime::UsageError("kernel '" + std::string(name) + "' has no host body to simulate");
+  }
+  const std::uint32_t id = take(name);
+  Effect& effect = effects_[id];
+  effect.body = body;
+  effect.accesses.insert(effect.accesses.end(), accesses.begin(), accesses.end());
+  effect.accesses.insert(effect.accesses.end(), extra.begin(), extra.end());
+  return id;
+}
+
+std::uint32_t Effects::add_copy(Name name, const Region& dst, const Region& src) {
+  const std::uint32_t id = take(name);
+  Effect& effect = effects_[id];
+  effect.body = Body{};
+  effect.dst = dst;
+  effect.src = src;
+  append(effect.accesses, dst, true);
+  append(effect.accesses, src, false);
+  return id;
+}
+
+void Effects::start(std::uint32_t id) {
+  Effect& effect = effects_[id];
+  running_.push_back(id);
+  if (effect.body) {
+    start_kernel(effect);
+  } else {
+    start_copy(effect);
+  }
+}
+
+void Effects::start_kernel(Effect& effect) {
+  std::uint64_t bytes = 0;
+  for (const Access& access : effect.accesses) {
+    const std::uint64_t size = access.end - access.begin;
+    const bool scratch = size > kScratchBytes && size == memory_.size(access.buffer);
+    if (!access.write || scratch) continue;
+    effect.staged.push_back({memory_.base(access.buffer) + access.begin, size, bytes});
+    bytes += size;
+  }
+  effect.staging.resize(bytes);
+  std::byte* staging = effect.staging.data();
+  for (const Staged& part : effect.staged) {
+    std::memcpy(staging + part.at, part.memory, part.bytes);
+  }
+  try {
+    runtime::Exec exec(memory_.bases(), nullptr);
+    effect.body(exec);
+  } catch (const std::exception& error) {
+    throw runtime::OperationError(effect.name, error.what());
+  }
+  // Swaps outputs and what was there before. Where ranges of one operation overlap, the first has
+  // the outputs and later ones the memory before: finish() lands them last to first.
+  for (const Staged& part : effect.staged) {
+    std::swap_ranges(part.memory, part.memory + part.bytes, staging + part.at);
+  }
+}
+
+void Effects::start_copy(Effect& effect) {
+  const Region& dst = effect.dst;
+  const Region& src = effect.src;
+  effect.staging.resize(src.bytes());
+  std::uint64_t at = 0;
+  for (std::uint64_t row = 0; row < src.rows; ++row) {
+    std::memcpy(effect.staging.data() + at, memory_.base(src.buffer) + src.offset + row * src.pitch,
+                src.width);
+    effect.staged.push_back({memory_.base(dst.buffer) + dst.offset + row * dst.pitch, dst.width, at});
+    at += src.width;
+  }
+}
+
+void Effects::finish(std::uint32_t id) {
+  running_.erase(std::find(running_.begin(), running_.end(), id));
+  Effect& effect = effects_[id];
+  std::byte* staging = effect.staging.data();
+  for (auto part = effect.staged.rbegin(); part != effect.staged.rend(); ++part) {
+    if (effect.spoiled) flip_low_bits(staging + part->at, part->bytes);
+    std::memcpy(part->memory, staging + part->at, part->bytes);
+  }
+  land(effect.accesses);
+  free_.push_back(id);
+}
+
+void Effects::host_span(std::span<const Access> accesses) { land(accesses); }
+
+void Effects::land(std::span<const Access> accesses) {
+  for (const std::uint32_t id : running_) {
+    Effect& other = effects_[id];
+    if (other.spoiled) continue;
+    for (const Access& write : accesses) {
+      if (!write.write) continue;
+      for (const Access& touched : other.accesses) other.spoiled |= overlap(write, touched);
+    }
+  }
+}
+
+}  // namespace syncopate::sim

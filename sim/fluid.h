@@ -1,0 +1,69 @@
+// Kernels that run at the same time on one device, as a fluid: each runs at a rate that the scarcest
+// resource it uses allows, and work flows on continuously between changes.
+//
+// For each resource (SM throughput, memory bandwidth), factor = min(1, 1 / sum of the demands of
+// what runs); a kernel's rate is the least factor of the resources it uses, so a kernel alone runs
+// at rate 1. Apart from rates, a kernel holds block slots from start to end: it starts only when
+// they are free, in the order of asking, and one that does not fit holds up those behind it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "backend/runtime/handles.h"
+#include "sim/ring.h"
+
+namespace syncopate::sim {
+
+inline constexpr runtime::Nanos kNever = std::numeric_limits<runtime::Nanos>::max();
+
+/// Shares of a device, each 0 to 1 (see KernelCost).
+struct Demand {
+  double sm = 0;
+  double bandwidth = 0;
+  double holds = 0;
+};
+
+/// The caller keeps the clock: times given never go back, and by `now` all kernels whose end is
+/// before `now` have been taken. Not thread-safe.
+class Fluid {
+ public:
+  /// `task` is ready to run for `work` ns at rate 1. True: it has started; false: it waits for slots
+  /// and comes out of take_started() later.
+  bool submit(runtime::Nanos now, std::uint32_t task, const Demand& demand, runtime::Nanos work);
+
+  /// When the next kernel ends if nothing else happens; kNever when none runs.
+  runtime::Nanos next_end();
+
+  /// A kernel that ends at `now`, which then runs no more; the one that started first, if several.
+  std::optional<std::uint32_t> take_ended(runtime::Nanos now);
+  /// The next waiting kernel if it fits; it has then started.
+  std::optional<std::uint32_t> take_started(runtime::Nanos now);
+
+ private:
+  // Slots are counted in integers: sums of shares like 0.1 must not depend on their order.
+  static constexpr std::int64_t kSlots = 1'000'000;
+
+  struct Kernel {
+    std::uint32_t task;
+    std::int64_t slots;
+    double sm, bandwidth;
+    double work;            // left at `since`, in ns at rate 1
+    double rate;            // from `since` on
+    runtime::Nanos since;
+    runtime::Nanos end;
+  };
+
+  void start(runtime::Nanos now, Kernel kernel);
+  void set_rates();
+
+  std::vector<Kernel> running_;  // in the order of their start
+  Ring<Kernel> waiting_;
+  std::int64_t free_slots_ = kSlots;
+  runtime::Nanos changed_ = 0;  // when running_ last changed
+  bool stale_ = false;          // rates are older than that
+};
+
+}  // namespace syncopate::sim

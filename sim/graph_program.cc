@@ -1,0 +1,66 @@
+#include "sim/graph_program.h"
+
+#include "backend/runtime/error.h"
+
+namespace syncopate::sim {
+
+using runtime::Command;
+using runtime::GraphNode;
+
+GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& costs) {
+  const std::size_t count = script.nodes.size();
+  nodes.resize(count + 1);
+  predecessors.resize(count);
+  missing.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const GraphNode& from = script.nodes[i];
+    Node& node = nodes[i];
+    node.type = from.type;
+    switch (from.type) {
+      case Command::Type::kKernel:
+        node.work = from.cost.work;
+        node.duration = costs.kernel(from.cost);
+        break;
+      case Command::Type::kCopy:
+        node.engine = copy_engine_of(from.kind);
+        node.duration = costs.copy(node.engine, from.src.bytes(), false);
+        break;
+      case Command::Type::kSignal:
+      case Command::Type::kWaitFlag:
+        node.flag = from.flag.id;
+        node.value = from.value;
+        break;
+      default:
+        throw runtime::UsageError("graph '" + script.label + "' has a node that no graph can have");
+    }
+    node.predecessors = static_cast<std::uint16_t>(from.after.size());
+    predecessors[i] = node.predecessors;
+    if (from.after.empty()) roots.push_back(static_cast<std::uint16_t>(i));
+    for (const std::uint16_t before : from.after) ++nodes[before + 1].first_successor;
+  }
+  // Each node has the count of the one before it: summed up, they are where lists start.
+  std::vector<std::uint32_t> next(count + 1, 0);
+  for (std::size_t i = 1; i <= count; ++i) {
+    nodes[i].first_successor += nodes[i - 1].first_successor;
+    next[i] = nodes[i].first_successor;
+  }
+  successors.resize(nodes[count].first_successor);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::uint16_t before : script.nodes[i].after) {
+      successors[next[before]++] = static_cast<std::uint16_t>(i);
+    }
+  }
+}
+
+std::uint32_t GraphProgram::take_launch() {
+  if (free_launches.empty()) {
+    durations.resize(durations.size() + size());
+    effects.resize(effects.size() + size());
+    return launches++;
+  }
+  const std::uint32_t taken = free_launches.back();
+  free_launches.pop_back();
+  return taken;
+}
+
+}  // namespace syncopate::sim

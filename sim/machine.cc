@@ -1,0 +1,431 @@
+#include "sim/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/runtime/error.h"
+
+namespace syncopate::sim {
+
+using runtime::Command;
+using runtime::Nanos;
+using runtime::Operation;
+using runtime::OperationKind;
+using runtime::Position;
+using runtime::Work;
+
+Machine::Machine(const CostModel& costs, Hosts& hosts, Effects* effects, int devices)
+    : costs_(costs),
+      hosts_(hosts),
+      effects_(effects),
+      waiters_(static_cast<std::size_t>(devices)),
+      devices_(static_cast<std::size_t>(devices)),
+      operations_(static_cast<std::size_t>(devices)) {}
+
+void Machine::add_stream(std::uint32_t stream, std::uint32_t device) {
+  if (stream >= streams_.size()) {
+    streams_.resize(stream + 1);
+    waiters_.resize(devices_.size() + stream + 1);
+  }
+  streams_[stream].device = device;
+}
+
+void Machine::add_flag(std::uint32_t flag) {
+  if (flag >= flags_.size()) flags_.resize(flag + 1);
+}
+
+void Machine::add_graph(std::uint32_t graph, GraphProgram program) {
+  if (graph >= graphs_.size()) graphs_.resize(graph + 1);
+  program.first_task = static_cast<std::uint32_t>(graph_of_node_.size());
+  graph_of_node_.resize(graph_of_node_.size() + program.size(), graph);
+  if (graph_of_node_.size() >= std::size_t{1} << (kPayloadBits - kKindBits)) {
+    throw runtime::UsageError("too many graph nodes to simulate");
+  }
+  graphs_[graph] = std::move(program);
+}
+
+void Machine::attach(int host, std::vector<Operation>& operations) {
+  operations_[static_cast<std::size_t>(host)] = &operations;
+}
+
+void Machine::enqueue(std::uint32_t index, const StreamCommand& command) {
+  StreamQueue& stream = streams_[index];
+  const bool first = stream.pending.empty();
+  stream.pending.push(command);
+  if (first) {
+    stream.arriving = true;
+    events_.push(command.arrival, pack(Kind::kStream, index));
+  }
+}
+
+// -- events -----------------------------------------------------------------------------------
+
+void Machine::step() {
+  const QueuedEvent event = events_.top();
+  events_.pop();
+  now_ = event.time;
+  const std::uint32_t index = index_of(event.payload());
+  switch (kind_of(event.payload())) {
+    case Kind::kStream:
+      streams_[index].arriving = false;
+      advance(index);
+      break;
+    case Kind::kNode: start_node(index); break;
+    case Kind::kGraph: begin_graph(index); break;
+    case Kind::kCopyEngine: end_copy(index); break;
+    case Kind::kFluid: end_kernels(index); break;
+  }
+  while (!runnable_.empty()) {
+    const std::uint32_t stream = runnable_.front();
+    runnable_.pop();
+    advance(stream);
+  }
+  for (std::uint32_t device = 0; device < devices_.size(); ++device) {
+    if (devices_[device].fluid_changed) schedule_fluid(device);
+  }
+}
+
+// -- streams ----------------------------------------------------------------------------------
+
+void Machine::advance(std::uint32_t index) {
+  StreamQueue& stream = streams_[index];
+  while (!stream.busy && !stream.pending.empty()) {
+    const StreamCommand& command = stream.pending.front();
+    if (command.arrival > now_) {
+      if (!stream.arriving) {
+        stream.arriving = true;
+        events_.push(command.arrival, pack(Kind::kStream, index));
+      }
+      return;
+    }
+    const std::uint32_t task = pack(Kind::kStream, index);
+    switch (command.type) {
+      case Command::Type::kKernel:
+        stream.busy = true;
+        run_kernel(task, stream.device, command.work, static_cast<Nanos>(command.amount));
+        return;
+      case Command::Type::kCopy:
+        stream.busy = true;
+        run_copy(task, stream.device, command.engine, static_cast<Nanos>(command.amount));
+        return;
+      case Command::Type::kGraph:
+        stream.busy = true;
+        launch_graph(index, command);
+        return;
+      case Command::Type::kWait:
+        if (streams_[command.object].done < command.amount) {
+          stream.busy = true;
+          add_waiter(command.object, static_cast<std::uint32_t>(devices_.size()) + index,
+                     command.amount);
+          return;
+        }
+        break;
+      case Command::Type::kWaitFlag:
+        if (hold_for_flag(task, command.object, command.amount)) {
+          stream.busy = true;
+          return;
+        }
+        break;
+      case Command::Type::kSignal: set_flag(command.object, command.amount); break;
+    }
+    complete_first(index);
+  }
+}
+
+void Machine::complete_first(std::uint32_t index) {
+  StreamQueue& stream = streams_[index];
+  stream.pending.pop();
+  stream.busy = false;
+  ++stream.done;
+  if (stream.first_waiter != kNoWaiter) wake_waiters(stream);
+}
+
+void Machine::wake_at(int host, Position position) {
+  add_waiter(position.stream.id, static_cast<std::uint32_t>(host), position.sequence);
+}
+
+void Machine::add_waiter(std::uint32_t index, std::uint32_t waiter, std::uint64_t sequence) {
+  StreamQueue& stream = streams_[index];
+  waiters_[waiter] = {kNoWaiter, sequence};
+  if (stream.first_waiter == kNoWaiter) {
+    stream.first_waiter = waiter;
+  } else {
+    waiters_[stream.last_waiter].next = waiter;
+  }
+  stream.last_waiter = waiter;
+}
+
+void Machine::wake_waiters(StreamQueue& stream) {
+  std::uint32_t waiter = std::exchange(stream.first_waiter, kNoWaiter);
+  std::uint32_t last_kept = kNoWaiter;
+  while (waiter != kNoWaiter) {
+    const std::uint32_t next = waiters_[waiter].next;
+    if (waiters_[waiter].sequence > stream.done) {
+      waiters_[waiter].next = kNoWaiter;
+      (last_kept == kNoWaiter ? stream.first_waiter : waiters_[last_kept].next) = waiter;
+      last_kept = waiter;
+    } else if (waiter < devices_.size()) {
+      hosts_.wake(static_cast<int>(waiter), now_);
+    } else {
+      go_on(waiter - static_cast<std::uint32_t>(devices_.size()));
+    }
+    waiter = next;
+  }
+  stream.last_waiter = last_kept;
+}
+
+void Machine::go_on(std::uint32_t stream) {
+  streams_[stream].busy = false;
+  runnable_.push(stream);
+}
+
+// -- tasks ------------------------------------------------------------------------------------
+
+void Machine::task_started(std::uint32_t task) {
+  if (Operation* operation = operation_of(task)) operation->start = now_;
+  if (effects_ != nullptr) effects_->start(effect_of(task));
+}
+
+void Machine::task_ended(std::uint32_t task) {
+  if (Operation* operation = operation_of(task)) operation->end = now_;
+  if (effects_ != nullptr) effects_->finish(effect_of(task));
+  if (kind_of(task) == Kind::kNode) {
+    end_node(index_of(task));
+  } else {
+    runnable_.push(index_of(task));
+    complete_first(index_of(task));
+  }
+}
+
+void Machine::run_kernel(std::uint32_t task, std::uint32_t index, Work work, Nanos duration) {
+  Device& device = devices_[index];
+  device.fluid_changed = true;
+  if (device.fluid.submit(now_, task, costs_.demand(work), duration)) task_started(task);
+}
+
+void Machine::run_copy(std::uint32_t task, std::uint32_t device, CopyEngine engine,
+                       Nanos duration) {
+  const std::uint32_t index =
+      device * static_cast<std::uint32_t>(kCopyEngines) + static_cast<std::uint32_t>(engine);
+  CopyState& copies = copy_state(index);
+  if (copies.busy) {
+    copies.waiting.push({task, duration});
+  } else {
+    begin_copy(index, {task, duration});
+  }
+}
+
+bool Machine::hold_for_flag(std::uint32_t task, std::uint32_t flag, std::uint64_t value) {
+  FlagState& state = flags_[flag];
+  if (state.value >= value) return false;
+  state.waiters.push_back({value, task});
+  return true;
+}
+
+void Machine::set_flag(std::uint32_t flag, std::uint64_t value) {
+  flags_[flag].value = value;
+  // A node that goes on may signal in turn, this flag too: so each round looks at the list anew.
+  for (;;) {
+    auto& waiters = flags_[flag].waiters;
+    const auto held = std::find_if(waiters.begin(), waiters.end(), [&](const auto& waiter) {
+      return waiter.value <= flags_[flag].value;
+    });
+    if (held == waiters.end()) return;
+    const std::uint32_t task = held->task;
+    waiters.erase(held);
+    if (kind_of(task) == Kind::kNode) {
+      if (Operation* operation = operation_of(task)) operation->end = now_;
+      end_node(index_of(task));
+    } else {
+      go_on(index_of(task));
+    }
+  }
+}
+
+// -- devices ----------------------------------------------------------------------------------
+
+void Machine::begin_copy(std::uint32_t engine, const PendingCopy& copy) {
+  CopyState& copies = copy_state(engine);
+  copies.busy = true;
+  copies.current = copy;
+  after(copy.duration, Kind::kCopyEngine, engine);
+  task_started(copy.task);
+}
+
+void Machine::end_copy(std::uint32_t engine) {
+  CopyState& copies = copy_state(engine);
+  task_ended(copies.current.task);  // still busy: what follows from it queues behind the others
+  copies.busy = false;
+  if (copies.waiting.empty()) return;
+  const PendingCopy next = copies.waiting.front();
+  copies.waiting.pop();
+  begin_copy(engine, next);
+}
+
+void Machine::end_kernels(std::uint32_t index) {
+  Device& device = devices_[index];
+  if (device.fluid_event != now_) return;
+  device.fluid_event = kNever;
+  device.fluid_changed = true;
+  while (const auto task = device.fluid.take_ended(now_)) task_ended(*task);
+  while (const auto task = device.fluid.take_started(now_)) task_started(*task);
+}
+
+void Machine::schedule_fluid(std::uint32_t index) {
+  Device& device = devices_[index];
+  device.fluid_changed = false;
+  const Nanos end = device.fluid.next_end();
+  if (end == device.fluid_event) return;
+  device.fluid_event = end;
+  if (end != kNever) events_.push(end, pack(Kind::kFluid, index));
+}
+
+// -- graphs -----------------------------------------------------------------------------------
+
+void Machine::launch_graph(std::uint32_t stream, const StreamCommand& command) {
+  GraphProgram& graph = graphs_[command.object];
+  if (graph.running) {
+    graph.waiting.push_back(stream);
+    return;
+  }
+  graph.running = true;
+  graph.stream = stream;
+  graph.launch = command.effect;
+  if (costs_.graph_start_latency() == 0) {
+    begin_graph(command.object);
+  } else {
+    after(costs_.graph_start_latency(), Kind::kGraph, command.object);
+  }
+}
+
+void Machine::begin_graph(std::uint32_t index) {
+  GraphProgram& graph = graphs_[index];
+  const StreamCommand& command = streams_[graph.stream].pending.front();
+  if (Operation* operation = operation_of(command)) operation->start = now_;
+  const Operation* first_node = operation_of(command, 1);
+  graph.nodes_logged = first_node != nullptr && first_node->kind == OperationKind::kGraphNode;
+  graph.missing = graph.predecessors;
+  graph.left = static_cast<std::uint32_t>(graph.size());
+  if (graph.left == 0) end_graph(index);
+  for (const std::uint16_t root : graph.roots) start_node(graph.first_task + root);
+}
+
+void Machine::start_node(std::uint32_t index) {
+  GraphProgram& graph = graph_of(index);
+  const std::uint32_t in_graph = index - graph.first_task;
+  const GraphProgram::Node& node = graph.nodes[in_graph];
+  const std::uint32_t device = streams_[graph.stream].device;
+  const Nanos duration = graph.durations_of(graph.launch)[in_graph];
+  const std::uint32_t task = pack(Kind::kNode, index);
+  if (node.type == Command::Type::kKernel) return run_kernel(task, device, node.work, duration);
+  if (node.type == Command::Type::kCopy) return run_copy(task, device, node.engine, duration);
+
+  if (Operation* operation = operation_of(task)) operation->start = now_;
+  if (node.type == Command::Type::kWaitFlag && hold_for_flag(task, node.flag, node.value)) return;
+  if (Operation* operation = operation_of(task)) operation->end = now_;
+  if (node.type == Command::Type::kSignal) set_flag(node.flag, node.value);
+  end_node(index);
+}
+
+void Machine::end_node(std::uint32_t index) {
+  GraphProgram& graph = graph_of(index);
+  const std::uint32_t in_graph = index - graph.first_task;
+  const std::uint16_t* end = graph.successors_end(in_graph);
+  for (const std::uint16_t* next = graph.successors_begin(in_graph); next != end; ++next) {
+    if (--graph.missing[*next] > 0) continue;
+    if (costs_.node_gap() == 0) {
+      start_node(graph.first_task + *next);
+    } else {
+      after(costs_.node_gap(), Kind::kNode, graph.first_task + *next);
+    }
+  }
+  if (--graph.left == 0) end_graph(graph_of_node_[index]);
+}
+
+void Machine::end_graph(std::uint32_t index) {
+  GraphProgram& graph = graphs_[index];
+  if (Operation* operation = operation_of(streams_[graph.stream].pending.front())) {
+    operation->end = now_;
+  }
+  graph.free_launch(graph.launch);
+  graph.running = false;
+  for (const std::uint32_t stream : graph.waiting) go_on(stream);
+  graph.waiting.clear();
+  runnable_.push(graph.stream);
+  complete_first(graph.stream);
+}
+
+// -- looking things up ------------------------------------------------------------------------
+
+Operation* Machine::operation_of(const StreamCommand& command, std::uint32_t offset) const {
+  std::vector<Operation>* operations = operations_[command.host];
+  if (operations == nullptr || command.operation == Command::kNoOperation) return nullptr;
+  const std::size_t index = std::size_t{command.operation} + offset;
+  return index < operations->size() ? &(*operations)[index] : nullptr;
+}
+
+Operation* Machine::operation_of(std::uint32_t task) {
+  if (kind_of(task) == Kind::kStream) return operation_of(streams_[index_of(task)].pending.front());
+  const GraphProgram& graph = graph_of(index_of(task));
+  if (!graph.nodes_logged) return nullptr;
+  return operation_of(streams_[graph.stream].pending.front(),
+                      1 + index_of(task) - graph.first_task);
+}
+
+std::uint32_t Machine::effect_of(std::uint32_t task) {
+  if (kind_of(task) == Kind::kStream) return streams_[index_of(task)].pending.front().effect;
+  GraphProgram& graph = graph_of(index_of(task));
+  return graph.effects_of(graph.launch)[index_of(task) - graph.first_task];
+}
+
+bool Machine::drained() const {
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [](const StreamQueue& stream) { return stream.pending.empty(); });
+}
+
+std::string Machine::positions() const {
+  std::string text;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const StreamQueue& stream = streams_[i];
+    if (stream.pending.empty()) continue;
+    text += fmt::format("\n  stream {} of device {}: {} of {} commands done; the next one {}", i,
+                        stream.device, stream.done, stream.enqueued(), describe(stream));
+  }
+  return text;
+}
+
+std::string Machine::describe(const StreamQueue& stream) const {
+  const StreamCommand& command = stream.pending.front();
+  const auto flag = [&](std::uint32_t id, std::uint64_t value) {
+    return fmt::format("waits for flag {} to be {} (it is {})", id, value, flags_[id].value);
+  };
+  switch (command.type) {
+    case Command::Type::kWait:
+      return fmt::format("waits for command {} of stream {} (it has done {})", command.amount,
+                         command.object, streams_[command.object].done);
+    case Command::Type::kWaitFlag: return flag(command.object, command.amount);
+    case Command::Type::kGraph: {
+      std::string text = fmt::format("is a launch of graph {}", command.object);
+      const GraphProgram& graph = graphs_[command.object];
+      if (&streams_[graph.stream] != &stream) return text + ", which is running elsewhere";
+      for (std::size_t id = 0; id < flags_.size(); ++id) {
+        for (const auto& waiter : flags_[id].waiters) {
+          if (kind_of(waiter.task) != Kind::kNode) continue;
+          const std::uint32_t node = index_of(waiter.task);
+          if (graph_of_node_[node] != command.object) continue;
+          text += fmt::format(", whose node {} {}", node - graph.first_task,
+                              flag(static_cast<std::uint32_t>(id), waiter.value));
+        }
+      }
+      return text;
+    }
+    default: {
+      const Operation* operation = operation_of(command);
+      return fmt::format("is '{}'", operation != nullptr ? operation->name : "?");
+    }
+  }
+}
+
+}  // namespace syncopate::sim

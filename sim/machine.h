@@ -1,0 +1,160 @@
+// Machine: the devices in virtual time. It takes streams' commands, runs events in order, stamps
+// operations, and wakes hosts that wait for positions. It knows no clock but that of its events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend/runtime/command.h"
+#include "backend/runtime/timeline.h"
+#include "sim/cost_model.h"
+#include "sim/effects.h"
+#include "sim/event_queue.h"
+#include "sim/fluid.h"
+#include "sim/graph_program.h"
+#include "sim/hosts.h"
+#include "sim/stream_queue.h"
+
+namespace syncopate::sim {
+
+/// Not thread-safe. Waits and signals are commands without events: whoever they hold is on the list
+/// of what holds it, and goes on in the instant it may. No allocation once every queue has been as
+/// long as it ever will be.
+class Machine {
+ public:
+  /// `effects` is null when they are off. All must outlive the machine.
+  Machine(const CostModel& costs, Hosts& hosts, Effects* effects, int devices);
+
+  void add_stream(std::uint32_t stream, std::uint32_t device);
+  void add_flag(std::uint32_t flag);
+  void add_graph(std::uint32_t graph, GraphProgram program);
+  GraphProgram& graph(std::uint32_t graph) { return graphs_[graph]; }
+  /// Where the operations of `host` are, to stamp.
+  void attach(int host, std::vector<runtime::Operation>& operations);
+
+  const StreamQueue& stream(std::uint32_t stream) const { return streams_[stream]; }
+  /// Arrivals of a stream never decrease, and none is before the events done so far.
+  void enqueue(std::uint32_t stream, const StreamCommand& command);
+
+  bool reached(runtime::Position position) const {
+    return streams_[position.stream.id].done >= position.sequence;
+  }
+  /// Wakes `host` when `position`, which is not reached yet, is.
+  void wake_at(int host, runtime::Position position);
+
+  /// Whether no event is pending.
+  bool idle() const { return events_.empty(); }
+  /// The time of the next event; there must be one.
+  runtime::Nanos next_time() { return events_.top().time; }
+  /// Takes the next event and all that follows from it in the same instant.
+  void step();
+  /// The time of the last event.
+  runtime::Nanos now() const { return now_; }
+
+  /// Whether all that was enqueued is done.
+  bool drained() const;
+  /// Where each stream with pending commands stands and what its first one waits for.
+  std::string positions() const;
+
+ private:
+  // What an event, a kernel or a copy is about: a number with its kind in the low bits.
+  enum class Kind : std::uint32_t { kStream, kNode, kGraph, kCopyEngine, kFluid };
+  static constexpr std::uint32_t kKindBits = 3;
+  static std::uint32_t pack(Kind kind, std::uint32_t index) {
+    return index << kKindBits | static_cast<std::uint32_t>(kind);
+  }
+  static Kind kind_of(std::uint32_t task) {
+    return static_cast<Kind>(task & ((1u << kKindBits) - 1));
+  }
+  static std::uint32_t index_of(std::uint32_t task) { return task >> kKindBits; }
+
+  struct Waiter {
+    std::uint32_t next = kNoWaiter;
+    std::uint64_t sequence = 0;
+  };
+  struct FlagState {
+    struct Waiter {
+      std::uint64_t value;
+      std::uint32_t task;
+    };
+    std::uint64_t value = 0;
+    std::vector<Waiter> waiters;
+  };
+  struct PendingCopy {
+    std::uint32_t task;
+    runtime::Nanos duration;
+  };
+  struct CopyState {
+    bool busy = false;
+    PendingCopy current{};
+    Ring<PendingCopy> waiting;
+  };
+  struct Device {
+    Fluid fluid;
+    runtime::Nanos fluid_event = kNever;  // the newest one pending; older ones are void
+    bool fluid_changed = false;           // since that was set
+    std::array<CopyState, kCopyEngines> copies;
+  };
+
+  void after(runtime::Nanos delay, Kind kind, std::uint32_t index) {
+    events_.push(now_ + delay, pack(kind, index));
+  }
+
+  // Streams.
+  void advance(std::uint32_t stream);
+  void complete_first(std::uint32_t stream);
+  void add_waiter(std::uint32_t stream, std::uint32_t waiter, std::uint64_t sequence);
+  void wake_waiters(StreamQueue& stream);
+  void go_on(std::uint32_t stream);  // what held its first command holds it no more
+
+  // Tasks: the first command of a stream, or a node.
+  void task_started(std::uint32_t task);
+  void task_ended(std::uint32_t task);
+  void run_kernel(std::uint32_t task, std::uint32_t device, runtime::Work work,
+                  runtime::Nanos duration);
+  void run_copy(std::uint32_t task, std::uint32_t device, CopyEngine engine,
+                runtime::Nanos duration);
+  bool hold_for_flag(std::uint32_t task, std::uint32_t flag, std::uint64_t value);
+  void set_flag(std::uint32_t flag, std::uint64_t value);
+
+  // Devices.
+  void begin_copy(std::uint32_t engine, const PendingCopy& copy);
+  CopyState& copy_state(std::uint32_t engine) {
+    return devices_[engine / kCopyEngines].copies[engine % kCopyEngines];
+  }
+  void end_copy(std::uint32_t engine);
+  void end_kernels(std::uint32_t device);
+  void schedule_fluid(std::uint32_t index);
+
+  // Graphs.
+  void launch_graph(std::uint32_t stream, const StreamCommand& command);
+  void begin_graph(std::uint32_t graph);
+  void start_node(std::uint32_t node);
+  void end_node(std::uint32_t node);
+  void end_graph(std::uint32_t graph);
+
+  GraphProgram& graph_of(std::uint32_t node) { return graphs_[graph_of_node_[node]]; }
+  // Null where nothing is logged.
+  runtime::Operation* operation_of(const StreamCommand& command, std::uint32_t offset = 0) const;
+  runtime::Operation* operation_of(std::uint32_t task);
+  std::uint32_t effect_of(std::uint32_t task);
+  std::string describe(const StreamQueue& stream) const;
+
+  const CostModel& costs_;
+  Hosts& hosts_;
+  Effects* effects_;
+  runtime::Nanos now_ = 0;
+  EventQueue events_;
+  std::vector<StreamQueue> streams_;
+  std::vector<Waiter> waiters_;        // hosts, then streams
+  Ring<std::uint32_t> runnable_;       // streams to advance in this instant
+  std::vector<FlagState> flags_;
+  std::vector<Device> devices_;
+  std::vector<GraphProgram> graphs_;
+  std::vector<std::uint32_t> graph_of_node_;
+  std::vector<std::vector<runtime::Operation>*> operations_;  // by host
+};
+
+}  // namespace syncopate::sim
