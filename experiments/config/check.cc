@@ -1,0 +1,180 @@
+#include "experiments/config/check.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "experiments/yaml/error.h"
+
+namespace syncopate::experiments {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Config& config, const yaml::Origins& origins)
+      : config_(config), origins_(origins) {}
+
+  void run() const {
+    check_runtime();
+    check_strategy();
+    if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model)) check_llama(*llama);
+    if (const auto* drawn = std::get_if<GeneratedRequests>(&config_.requests)) {
+      check_drawn(*drawn);
+    } else {
+      check_list(std::get<std::vector<RequestConfig>>(config_.requests));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view path, std::string_view message) const {
+    throw yaml::ConfigError(origins_.find(path), fmt::format("{}: {}", path, message));
+  }
+
+  void check_runtime() const {
+    const RuntimeConfig& c = config_.runtime;
+    const bool sim = c.kind == RuntimeKind::kSim;
+    const std::string_view kind = yaml::name_of(c.kind);
+    if (sim && !c.profile) {
+      fail("runtime.profile", "sim needs a hardware profile: a name in configs/hardware or a path");
+    }
+    if (!sim && c.profile) {
+      fail("runtime.profile",
+           fmt::format("only sim has a hardware profile; {} measures: remove it", kind));
+    }
+    if (!sim && !c.effects) {
+      fail("runtime.effects", fmt::format("off is for sim only: {} always computes", kind));
+    }
+    if (!sim && c.chaos) fail("runtime.chaos", fmt::format("is for sim only, not {}", kind));
+  }
+
+  void check_strategy() const {
+    const StrategyConfig& c = config_.strategy;
+    if (c.kind == StrategyKind::kUnordered && !c.allow_races) {
+      fail("strategy.kind",
+           "unordered has races and gives wrong tokens; if that is wanted, set "
+           "strategy.allow_races: true");
+    }
+    if (!c.slots) return;
+    if (c.kind == StrategyKind::kAsync && *c.slots == 1 && !c.allow_races) {
+      fail("strategy.slots",
+           "async with 1 slot overwrites inputs in use; take at least 2, or set "
+           "strategy.allow_races: true if that is wanted");
+    }
+    if (c.kind != StrategyKind::kAsync && *c.slots != 1) {
+      fail("strategy.slots", fmt::format("{} has one step in flight, so 1 slot; only async takes more",
+                                         yaml::name_of(c.kind)));
+    }
+  }
+
+  void check_llama(const LlamaModelConfig& c) const {
+    if (c.shape.has_value() == c.checkpoint.has_value()) {
+      fail("model", c.shape ? "has both shape and checkpoint: keep one"
+                            : "llama needs a shape (random weights) or a checkpoint (a folder)");
+    }
+    if (!c.shape) return;
+    if (c.shape->heads % c.shape->kv_heads != 0) {
+      fail("model.shape.kv_heads", fmt::format("{} does not divide heads, which is {}",
+                                               c.shape->kv_heads, c.shape->heads));
+    }
+    constexpr auto kStep = models::llama::LlamaConfig::kHeadDimStep;
+    if (c.shape->head_dim % kStep != 0) {
+      fail("model.shape.head_dim", fmt::format("must be a multiple of {}", kStep));
+    }
+  }
+
+  void check_drawn(const GeneratedRequests& c) const {
+    check_order("requests.prompt_tokens", c.prompt_tokens);
+    check_order("requests.max_new_tokens", c.max_new_tokens);
+    check_eos("requests.eos", c.eos);
+    check_fits("requests.prompt_tokens", "requests.max_new_tokens", c.prompt_tokens.max,
+               c.max_new_tokens.max);
+  }
+
+  void check_order(std::string_view path, const Lengths& c) const {
+    if (c.min > c.max) fail(path, fmt::format("min {} is more than max {}", c.min, c.max));
+  }
+
+  void check_list(const std::vector<RequestConfig>& list) const {
+    if (list.empty()) fail("requests", "the list is empty: at least one request is needed");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const RequestConfig& c = list[i];
+      const std::string path = fmt::format("requests[{}]", i);
+      if (c.prompt.has_value() == c.prompt_tokens.has_value()) {
+        fail(path, c.prompt ? "has both prompt and prompt_tokens: keep one"
+                            : "needs prompt (token ids) or prompt_tokens (a length)");
+      }
+      if (c.prompt) check_prompt(path + ".prompt", *c.prompt);
+      check_eos(path + ".eos", c.eos);
+      check_fits(path + (c.prompt ? ".prompt" : ".prompt_tokens"), path + ".max_new_tokens",
+                 c.prompt_length(), c.max_new_tokens);
+    }
+  }
+
+  void check_prompt(const std::string& path, const std::vector<std::uint32_t>& ids) const {
+    if (ids.empty()) fail(path, "is empty: a prompt has at least one token");
+    for (std::size_t i = 0; i < ids.size(); ++i) check_id(fmt::format("{}[{}]", path, i), ids[i]);
+  }
+
+  void check_eos(std::string_view path, const std::optional<std::uint32_t>& eos) const {
+    if (!eos) return;
+    if (!config_.runtime.effects) {
+      fail(path,
+           "with runtime.effects off no tokens exist, so none can end a request: remove eos (lengths "
+           "then come from max_new_tokens) or set runtime.effects: true");
+    }
+    check_id(path, *eos);
+  }
+
+  /// The checkpoint's own sizes are checked when it is loaded.
+  void check_id(std::string_view path, std::uint32_t id) const {
+    std::uint32_t vocab = UINT32_MAX;
+    if (const auto* hash = std::get_if<HashModelConfig>(&config_.model)) vocab = hash->vocab;
+    if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model); llama && llama->shape) {
+      vocab = llama->shape->vocab;
+    }
+    if (id >= vocab) {
+      fail(path, fmt::format("token id {} is outside the model's vocabulary, 0 to {}", id,
+                             vocab - 1));
+    }
+  }
+
+  void check_fits(std::string_view prompt_path, std::string_view new_path, std::uint64_t prompt,
+                  std::uint64_t max_new) const {
+    const LimitsConfig& limits = config_.limits;
+    if (prompt > limits.tokens) {
+      fail(prompt_path, fmt::format("a prompt of {} tokens never fits a batch of {} "
+                                    "(limits.tokens): shorten it or raise the limit",
+                                    prompt, limits.tokens));
+    }
+    const std::uint64_t total = prompt + max_new;
+    const std::uint64_t pool = std::uint64_t{limits.pages} * limits.page_tokens;
+    if (total > pool) {
+      fail(new_path, fmt::format("{} prompt and {} new tokens never fit the KV pool of {} "
+                                 "(limits.pages {} x limits.page_tokens {})",
+                                 prompt, max_new, pool, limits.pages, limits.page_tokens));
+    }
+    std::uint64_t positions = UINT64_MAX;
+    if (const auto* hash = std::get_if<HashModelConfig>(&config_.model)) {
+      positions = hash->max_positions;
+    }
+    if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model); llama && llama->shape) {
+      positions = llama->shape->max_position;
+    }
+    if (total > positions) {
+      fail(new_path, fmt::format("{} prompt and {} new tokens are more than the model's "
+                                 "max_positions, {}",
+                                 prompt, max_new, positions));
+    }
+  }
+
+  const Config& config_;
+  const yaml::Origins& origins_;
+};
+
+}  // namespace
+
+void check(const Config& config, const yaml::Origins& origins) { Checker(config, origins).run(); }
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,12 @@
+// What one key cannot say alone: rules over several values of a configuration.
+#pragma once
+
+#include "experiments/config/config.h"
+#include "experiments/yaml/where.h"
+
+namespace syncopate::experiments {
+
+/// Throws ConfigError at the value to change.
+void check(const Config& config, const yaml::Origins& origins);
+
+}  // namespace syncopate::experiments

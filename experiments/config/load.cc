@@ -1,0 +1,43 @@
+#include "experiments/config/load.h"
+
+#include "experiments/config/check.h"
+#include "experiments/yaml/node.h"
+#include "experiments/yaml/reader.h"
+#include "experiments/yaml/writer.h"
+
+namespace syncopate::experiments {
+
+ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& overrides) {
+  yaml::Node root = yaml::load(file);
+  if (overrides.runtime) {
+    yaml::assign(root, "runtime.kind=" + *overrides.runtime, "--runtime");
+    if (*overrides.runtime != yaml::name_of(RuntimeKind::kSim)) {
+      root.find("runtime")->erase("profile");
+    }
+  }
+  for (const std::string& set : overrides.sets) yaml::assign(root, set);
+
+  ResolvedConfig resolved;
+  resolved.file = file;
+  resolved.config = yaml::read<Config>(root, resolved.origins);
+  check(resolved.config, resolved.origins);
+
+  StrategyConfig& strategy = resolved.config.strategy;
+  if (!strategy.slots) strategy.slots = strategy.kind == StrategyKind::kAsync ? 2 : 1;
+  if (resolved.config.runtime.profile) {
+    resolved.profile = load_profile(find_profile(*resolved.config.runtime.profile, file,
+                                                 resolved.origins.find("runtime.profile")));
+  }
+  if (auto* llama = std::get_if<LlamaModelConfig>(&resolved.config.model);
+      llama != nullptr && llama->checkpoint) {
+    llama->checkpoint = std::filesystem::weakly_canonical(
+                            std::filesystem::absolute(file).parent_path() / *llama->checkpoint)
+                            .string();
+  }
+  return resolved;
+}
+
+std::string to_yaml(const Config& config) { return yaml::dump(yaml::write(config)); }
+std::string to_yaml(const ProfileFile& profile) { return yaml::dump(yaml::write(profile)); }
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,37 @@
+// From a file to a configuration that can run.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/config/config.h"
+#include "experiments/config/profile_file.h"
+#include "experiments/yaml/where.h"
+
+namespace syncopate::experiments {
+
+/// A configuration with all choices made: defaults filled in, rules checked, profile read.
+struct ResolvedConfig {
+  std::filesystem::path file;
+  Config config;
+  std::optional<ProfileFile> profile;  ///< With runtime.kind sim.
+  yaml::Origins origins;
+};
+
+/// What the command line changes.
+struct Overrides {
+  std::vector<std::string> sets;       ///< "a.b=value", in order; see yaml::assign.
+  std::optional<std::string> runtime;  ///< Replaces runtime.kind. The profile is left out where
+                                       ///< the new kind has none.
+};
+
+/// Throws ConfigError.
+ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& overrides = {});
+
+/// YAML of the configuration with every default written out. load_config() reads it back.
+std::string to_yaml(const Config& config);
+std::string to_yaml(const ProfileFile& profile);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,147 @@
+// Hardware profiles as files: configs/hardware/NAME.yaml.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiments/yaml/describe.h"
+#include "experiments/yaml/where.h"
+#include "sim/profile.h"
+
+namespace syncopate::experiments {
+
+struct ProfileFile {
+  std::string about;  ///< One line: which machine, measured or fitted, when.
+  sim::HardwareProfile profile;
+};
+
+/// Throws ConfigError.
+ProfileFile load_profile(const std::filesystem::path& file);
+
+/// The profile's file for `name` as a configuration writes it. Text with a slash or the ending
+/// .yaml is a path, relative to the configuration's folder. Anything else is a name, looked up in
+/// hardware/ and configs/hardware/ of each folder from the configuration's upwards, then in the
+/// folder of configs_folder(). Throws ConfigError at `where`, naming the profiles that exist.
+std::filesystem::path find_profile(const std::string& name, const std::filesystem::path& config,
+                                   const yaml::Where& where);
+
+/// The configurations that come with the program: beside an installed one in
+/// share/syncopate/configs, else those of the source tree.
+std::filesystem::path configs_folder();
+
+/// Names of the profiles in `folder`, sorted.
+std::vector<std::string> profile_names(const std::filesystem::path& folder);
+
+template <class V>
+void describe(V& v, ProfileFile& c) {
+  using yaml::key, yaml::required;
+  v(required("about", "One line: which machine, measured or fitted, when"), c.about);
+  sim::HardwareProfile& p = c.profile;
+  v(required("host", "What calls cost the host thread"), p.host);
+  v(key("launch", "From the host's call to the device"), p.launch);
+  v(key("graph", "CUDA graphs on the device"), p.graph);
+  v(required("kernels", "Device work, by kind"), p.kernels);
+  v(required("spans", "Host work, by kind"), p.spans);
+  v(required("h2d", "Copies from pinned memory to the device"), p.h2d);
+  v(required("d2h", "Copies from the device to pinned memory"), p.d2h);
+  v(key("d2d", "Copies within the device"), p.d2d);
+  v(key("peer", "Copies between devices"), p.peer);
+  v(key("pageable", "Copies with a side in pageable memory"), p.pageable);
+  v(key("jitter", "Durations are drawn from 1 - jitter to 1 + jitter times their value")
+        .range(0, 0.99),
+    p.jitter);
+}
+
+}  // namespace syncopate::experiments
+
+// Found by their arguments' namespace.
+namespace syncopate::sim {
+
+template <class V>
+void describe(V& v, HostCallCosts& c) {
+  using experiments::yaml::key, experiments::yaml::required;
+  v(required("kernel_launch_us", "A kernel launch").at_least(0), c.kernel_launch_us);
+  v(required("graph_launch_us", "A graph launch").at_least(0), c.graph_launch_us);
+  v(key("graph_launch_per_node_us", "Added for each node").at_least(0),
+    c.graph_launch_per_node_us);
+  v(required("copy_us", "An asynchronous copy").at_least(0), c.copy_us);
+  v(required("record_us", "An event record").at_least(0), c.record_us);
+  v(required("wait_us", "A stream's wait for an event or flag").at_least(0), c.wait_us);
+  v(key("signal_us", "A flag's signal").at_least(0), c.signal_us);
+  v(key("query_us", "An event query").at_least(0), c.query_us);
+  v(key("synchronize_us", "A synchronize that need not wait").at_least(0), c.synchronize_us);
+  v(key("wake_us", "From the event to the blocked host running again").at_least(0), c.wake_us);
+}
+
+template <class V>
+void describe(V& v, LaunchPath& c) {
+  using experiments::yaml::key;
+  v(key("latency_us", "End of the call to the earliest start on the device").at_least(0),
+    c.latency_us);
+  v(key("queue_depth", "Pending commands of a stream before calls block").range(1, 1 << 20),
+    c.queue_depth);
+}
+
+template <class V>
+void describe(V& v, GraphTiming& c) {
+  using experiments::yaml::key;
+  v(key("start_latency_us", "From when a graph could start to its first nodes").at_least(0),
+    c.start_latency_us);
+  v(key("node_gap_us", "End of the last node before a node to its start").at_least(0),
+    c.node_gap_us);
+}
+
+template <class V>
+void describe(V& v, KernelCost& c) {
+  using experiments::yaml::key;
+  v(key("base_us", "Every launch").at_least(0), c.base_us);
+  v(key("per_row_us", "Added for each request in the batch").at_least(0), c.per_row_us);
+  v(key("per_token_us", "Added for each token computed").at_least(0), c.per_token_us);
+  v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").at_least(0),
+    c.per_kv_ktoken_us);
+  v(key("sm", "Demand on the multiprocessors, a share").range(0, 1), c.sm);
+  v(key("bandwidth", "Demand on memory bandwidth, a share").range(0, 1), c.bandwidth);
+  v(key("holds", "Share of the block slots held from start to end").range(0, 1), c.holds);
+}
+
+template <class V>
+void describe(V& v, SpanCost& c) {
+  using experiments::yaml::key;
+  v(key("base_us", "Every time").at_least(0), c.base_us);
+  v(key("per_row_us", "Added for each request in the batch").at_least(0), c.per_row_us);
+  v(key("per_changed_row_us", "Added for each row that joined, left or moved").at_least(0),
+    c.per_changed_row_us);
+}
+
+template <class V>
+void describe(V& v, CopyCost& c) {
+  using experiments::yaml::required;
+  v(required("latency_us", "Every copy").at_least(0), c.latency_us);
+  v(required("gb_per_s", "1e9 bytes a second").range(1e-6, 1e6), c.gb_per_s);
+}
+
+template <class V>
+void describe(V& v, std::array<KernelCost, runtime::kWorkKinds>& c) {
+  using experiments::yaml::key, experiments::yaml::required;
+  const auto of = [&](runtime::Work work) -> KernelCost& {
+    return c[static_cast<std::size_t>(work)];
+  };
+  v(required("forward", "The model's step, with sampling"), of(runtime::Work::kForward));
+  v(required("carry", "Carry-over of ids from the step before"), of(runtime::Work::kCarry));
+  v(key("none", "Kernels that cost only a fixed time"), of(runtime::Work::kNone));
+}
+
+template <class V>
+void describe(V& v, std::array<SpanCost, runtime::kWorkKinds>& c) {
+  using experiments::yaml::key, experiments::yaml::required;
+  const auto of = [&](runtime::Work work) -> SpanCost& {
+    return c[static_cast<std::size_t>(work)];
+  };
+  v(required("prepare", "Schedule a step and fill its inputs"), of(runtime::Work::kPrepare));
+  v(required("update", "Take a step's results"), of(runtime::Work::kUpdate));
+  v(key("none", "Spans that cost only a fixed time"), of(runtime::Work::kNone));
+}
+
+}  // namespace syncopate::sim

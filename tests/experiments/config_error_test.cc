@@ -1,0 +1,233 @@
+// Each way to get a configuration wrong, with the message that it must give.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "experiments/config/load.h"
+#include "experiments/yaml/error.h"
+#include "tests/experiments/scratch.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Lines 1 to 7, 8 to 10 and 11 to 15 of the files below.
+constexpr const char* kHead =
+    "program: batching\n"
+    "runtime: {kind: cpu}\n"
+    "model:\n"
+    "  kind: hash\n"
+    "  vocab: 64\n"
+    "  seed: 3\n"
+    "  max_positions: 100\n";
+constexpr const char* kStrategy =
+    "strategy:\n"
+    "  kind: async\n"
+    "  slots: 2\n";
+constexpr const char* kTail =
+    "requests:\n"
+    "  count: 4\n"
+    "  prompt_tokens: 8\n"
+    "  max_new_tokens: {min: 4, max: 16}\n"
+    "limits: {rows: 4, tokens: 32, page_tokens: 4, pages: 16}\n";
+
+std::string valid() { return std::string(kHead) + kStrategy + kTail; }
+
+/// `text` with the one place that says `from` saying `to`.
+std::string replace(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  EXPECT_EQ(text.find(from, at + 1), std::string::npos) << from << " stands there twice";
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::filesystem::path& file, const Overrides& overrides = {}) {
+  try {
+    load_config(file, overrides);
+  } catch (const yaml::ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+struct Case {
+  const char* name;
+  std::string text;
+  std::string place;  ///< ":line:column: ", or ": ".
+  std::vector<std::string> parts;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class ConfigError : public testing::TestWithParam<Case> {};
+
+TEST_P(ConfigError, NamesThePlaceAndWhatWouldBeRight) {
+  const Case& c = GetParam();
+  const Scratch scratch;
+  const auto file = scratch.write("a.yaml", c.text);
+  const std::string error = error_of(file);
+  EXPECT_THAT(error, StartsWith(file.string() + c.place));
+  for (const std::string& part : c.parts) EXPECT_THAT(error, HasSubstr(part));
+  EXPECT_EQ(error.find('\n'), std::string::npos) << "one line";
+}
+
+const std::string kDeep = std::string(5000, '[') + std::string(5000, ']');
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ConfigError,
+    testing::Values(
+        Case{"UnknownKey", replace(valid(), "slots:", "slot:"), ":10:3: ",
+             {"unknown key 'slot' in strategy", "did you mean 'slots'?",
+              "Allowed: kind, slots, graphs, allow_races"}},
+        Case{"UnknownKeyLikeNone", replace(valid(), "slots:", "colour:"), ":10:3: ",
+             {"unknown key 'colour' in strategy. Allowed: kind, slots"}},
+        Case{"UnknownTopKey", valid() + "limit: 3\n", ":16:1: ",
+             {"unknown key 'limit' in the file", "did you mean 'limits'?"}},
+        Case{"UnknownModelKey", replace(valid(), "vocab:", "hidden:"), ":5:3: ",
+             {"unknown key 'hidden' in model", "Allowed: kind, vocab, seed, max_positions"}},
+        Case{"UnknownChoice", replace(valid(), "async", "asinc"), ":9:9: ",
+             {"strategy.kind: unknown value 'asinc'", "did you mean 'async'?",
+              "default_stream, unordered, ordered, async"}},
+        Case{"UnknownModel", replace(valid(), "kind: hash", "kind: gpt"), ":4:9: ",
+             {"model.kind: unknown value 'gpt'", "Allowed: hash, llama"}},
+        Case{"WrongType", replace(valid(), "slots: 2", "slots: two"), ":10:10: ",
+             {"strategy.slots: expected an integer from 1 to 64, got 'two'"}},
+        Case{"QuotedNumber", replace(valid(), "slots: 2", "slots: '2'"), ":10:10: ",
+             {"expected an integer from 1 to 64, got the text \"2\""}},
+        Case{"FractionForInteger", replace(valid(), "slots: 2", "slots: 2.5"), ":10:10: ",
+             {"expected an integer", "got '2.5'"}},
+        Case{"OutOfRange", replace(valid(), "slots: 2", "slots: 65"), ":10:10: ",
+             {"strategy.slots: 65 is out of range: expected an integer from 1 to 64"}},
+        Case{"Negative", replace(valid(), "seed: 3", "seed: -3"), ":6:9: ",
+             {"model.seed: -3 is out of range", "at least 0"}},
+        Case{"TooLargeForAnyInteger", replace(valid(), "seed: 3", "seed: 99999999999999999999"),
+             ":6:9: ", {"is out of range"}},
+        Case{"NotABool", valid() + "output: {log: maybe}\n", ":16:15: ",
+             {"output.log: expected true or false (or on, off), got 'maybe'"}},
+        Case{"Infinity", valid() + "host: {extra_us: inf}\n", ":16:18: ",
+             {"host.extra_us: expected a number from 0 to 1000000, got 'inf'"}},
+        Case{"DuplicateKey", replace(valid(), "  slots: 2\n", "  slots: 2\n  slots: 3\n"),
+             ":11:3: ", {"duplicate key 'slots'", "line 10, column 3"}},
+        Case{"DuplicateKeyInBraces", replace(valid(), "rows: 4,", "rows: 4, rows: 5,"), ":15:19: ",
+             {"duplicate key 'rows'"}},
+        Case{"MissingKey", replace(valid(), "  count: 4\n", ""), ":12:3: ",
+             {"requests lacks the key 'count'", "Keys here: count, prompt_tokens"}},
+        Case{"MissingSection", replace(valid(), kStrategy, ""), ":1:1: ",
+             {"the file lacks the key 'strategy'"}},
+        Case{"EmptyValue", replace(valid(), "kind: async", "kind:"), ":9:3: ",
+             {"strategy.kind: expected one of: default_stream", "got nothing"}},
+        Case{"ListForMap", replace(valid(), "runtime: {kind: cpu}", "runtime: [cpu]"), ":2:10: ",
+             {"runtime: expected a map of keys and values, got a list"}},
+        Case{"ScalarForMap", replace(valid(), "runtime: {kind: cpu}", "runtime: cpu"), ":2:10: ",
+             {"runtime: expected a map of keys and values, got 'cpu'"}},
+        Case{"MapForScalar", replace(valid(), "slots: 2", "slots: {a: 1}"), ":10:10: ",
+             {"strategy.slots: expected an integer from 1 to 64, got a map"}},
+        Case{"ListAsFile", "- a\n- b\n", ":1:1: ", {"the file: expected a map", "got a list"}},
+        Case{"Empty", "", ": ", {"is empty"}},
+        Case{"OnlyComments", "# nothing\n\n", ": ", {"is empty"}},
+        Case{"ByteOrderMarkAlone", "\xEF\xBB\xBF", ": ", {"is empty"}},
+        Case{"SecondDocument", valid() + "---\na: 1\n", ":17:1: ", {"a second document"}},
+        Case{"Tab", replace(valid(), "  slots: 2", "\tslots: 2"), ":10:1: ",
+             {"a tab as indentation"}},
+        Case{"BadSyntax", replace(valid(), "runtime: {kind: cpu}", "runtime: {kind: cpu"), ":",
+             {"not valid YAML"}},
+        Case{"Nul", std::string("a: \0b", 5), ": ", {"not UTF-8 text"}},
+        Case{"Utf16", "\xFF\xFE" "a", ": ", {"not UTF-8 text"}},
+        Case{"Anchor", replace(valid(), "slots: 2", "slots: &n 2"), ":10:", {"anchors"}},
+        Case{"Alias", replace(valid(), "slots: 2", "slots: *n"), ":10:", {}},
+        Case{"Tag", replace(valid(), "slots: 2", "slots: !!int 2"), ":10:", {"tags"}},
+        Case{"Deep", "a: " + kDeep, ":1:", {"not valid YAML"}},
+        Case{"UnorderedIsRefused",
+             replace(replace(valid(), "kind: async", "kind: unordered"), "slots: 2", "slots: 1"),
+             ":9:9: ", {"strategy.kind: unordered has races", "allow_races: true"}},
+        Case{"AsyncWithOneSlotIsRefused", replace(valid(), "slots: 2", "slots: 1"), ":10:10: ",
+             {"async with 1 slot", "allow_races: true"}},
+        Case{"SlotsWithoutAsync", replace(valid(), "kind: async", "kind: ordered"), ":10:10: ",
+             {"ordered has one step in flight"}},
+        Case{"EffectsOffOnCpu", replace(valid(), "{kind: cpu}", "{kind: cpu, effects: off}"),
+             ":2:31: ", {"runtime.effects: off is for sim only: cpu always computes"}},
+        Case{"EosWithoutEffects",
+             replace(replace(valid(), "{kind: cpu}", "{kind: sim, profile: post, effects: off}"),
+                     "  count: 4", "  eos: 1\n  count: 4"),
+             ":12:8: ", {"requests.eos: with runtime.effects off no tokens exist"}},
+        Case{"ProfileOnCpu", replace(valid(), "{kind: cpu}", "{kind: cpu, profile: h200}"),
+             ":2:31: ", {"runtime.profile: only sim has a hardware profile"}},
+        Case{"SimWithoutProfile", replace(valid(), "{kind: cpu}", "{kind: sim}"), ":2:10: ",
+             {"runtime.profile: sim needs a hardware profile"}},
+        Case{"UnknownProfile", replace(valid(), "{kind: cpu}", "{kind: sim, profile: h20}"),
+             ":2:31: ", {"no profile 'h20'", "did you mean 'h200'?", "post_sync_terms"}},
+        Case{"NeverFitsPool", replace(valid(), "max: 16", "max: 57"), ":14:19: ",
+             {"8 prompt and 57 new tokens never fit the KV pool of 64"}},
+        Case{"NeverFitsBatch", replace(valid(), "prompt_tokens: 8", "prompt_tokens: 33"),
+             ":13:18: ", {"a prompt of 33 tokens never fits a batch of 32"}},
+        Case{"NeverFitsModel", replace(valid(), "max_positions: 100", "max_positions: 23"),
+             ":14:19: ", {"8 prompt and 16 new tokens are more than the model's max_positions, 23"}},
+        Case{"MinAboveMax", replace(valid(), "min: 4", "min: 17"), ":14:19: ",
+             {"min 17 is more than max 16"}},
+        Case{"EosOutsideVocabulary", replace(valid(), "  count: 4", "  eos: 64\n  count: 4"),
+             ":12:8: ", {"token id 64 is outside the model's vocabulary, 0 to 63"}}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(ConfigErrorInAList, NamesTheRequest) {
+  const Scratch scratch;
+  const std::string list = std::string(kHead) + kStrategy +
+                           "requests:\n"
+                           "  - {prompt_tokens: 8, max_new_tokens: 4}\n"
+                           "  - {prompt: [1, 64], max_new_tokens: 4}\n"
+                           "limits: {rows: 4, tokens: 32, pages: 16}\n";
+  EXPECT_THAT(error_of(scratch.write("a.yaml", list)),
+              HasSubstr(":13:18: requests[1].prompt[1]: token id 64 is outside"));
+  EXPECT_THAT(error_of(scratch.write("a.yaml", replace(list, "prompt: [1, 64], ", ""))),
+              HasSubstr(":13:5: requests[1]: needs prompt (token ids) or prompt_tokens"));
+  EXPECT_THAT(error_of(scratch.write("a.yaml", replace(list, "[1, 64]", "[]"))),
+              HasSubstr(":13:14: requests[1].prompt: is empty"));
+}
+
+TEST(ConfigFileThatCannotBeRead, SaysWhy) {
+  const Scratch scratch;
+  EXPECT_THAT(error_of(scratch.folder() / "none.yaml"), HasSubstr("none.yaml: no such file"));
+  EXPECT_THAT(error_of(scratch.folder()), HasSubstr("is a folder, not a file"));
+  EXPECT_THAT(error_of("/dev/zero"), HasSubstr("is not a regular file"));
+  const auto huge = scratch.write("huge.yaml", "");
+  std::filesystem::resize_file(huge, 17 << 20);
+  EXPECT_THAT(error_of(huge), HasSubstr("is 17 MiB large; a configuration may have 16 MiB"));
+}
+
+TEST(ConfigFileThatCannotBeRead, SaysThatPermissionLacks) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const Scratch scratch;
+  const auto file = scratch.write("a.yaml", valid());
+  std::filesystem::permissions(file, std::filesystem::perms::none);
+  EXPECT_THAT(error_of(file), HasSubstr("Permission denied"));
+}
+
+TEST(ConfigFile, MayHaveAByteOrderMarkAndWindowsLineEnds) {
+  const Scratch scratch;
+  std::string text = "\xEF\xBB\xBF";
+  for (const char c : valid()) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  const auto file = scratch.write("a.yaml", text);
+  EXPECT_EQ(load_config(file).config.strategy.slots, 2U);
+  const auto wrong = scratch.write("b.yaml", replace(text, "slots: 2", "slots: two"));
+  EXPECT_THAT(error_of(wrong), HasSubstr(":10:10: "));
+}
+
+TEST(ProfileFile, IsAsStrictAsAConfig) {
+  const Scratch scratch;
+  std::string profile = read_text(SYNCOPATE_SOURCE_DIR "/configs/hardware/post.yaml");
+  profile = replace(profile, "    base_us: 27888", "    bas_us: 27888");
+  scratch.write("hardware/mine.yaml", profile);
+  const auto file = scratch.write(
+      "a.yaml", replace(valid(), "{kind: cpu}", "{kind: sim, profile: mine}"));
+  EXPECT_THAT(error_of(file),
+              AllOf(HasSubstr("hardware/mine.yaml:"),
+                    HasSubstr("unknown key 'bas_us' in kernels.forward; did you mean 'base_us'?")));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
