@@ -58,6 +58,8 @@ class Engine {
   virtual void begin_capture(int /*host*/, Stream /*origin*/) {}
   /// Drops the capture under way on `host`, if there is one: it failed.
   virtual void abandon_capture(int /*host*/) {}
+  /// The capture under way failed: forget it.
+  virtual void abandon_capture(int /*host*/) {}
   /// Keeps the script under `graph`.
   virtual void end_capture(int host, Graph graph, const GraphScript& script) = 0;
 

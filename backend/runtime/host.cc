@@ -327,7 +327,7 @@ Graph Host::end_capture(std::string label) {
   const Graph graph{runtime_.next_graph_++};
   engine_.end_capture(id_, graph, script_);
   graphs_.push_back({graph, capture_workspace_, std::move(script_)});
-  abandon_capture();
+  leave_capture();
   return graph;
 }
 

@@ -128,6 +128,7 @@ class Host {
   void end_span(Name name, const Cost& cost, Nanos begin, std::span<const Access> accesses);
   void begin_capture(Stream origin, Buffer workspace);
   void abandon_capture();
+  void leave_capture();
   Graph end_capture(std::string label);
 
   bool left_out(Site site) const;
