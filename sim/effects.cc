@@ -38,7 +38,7 @@ void flip_low_bits(std::byte* bytes, std::uint64_t count) {
 
 }  // namespace
 
-std::uint32_t Effects::take(Name name) {
+std::uint32_t Effects::take(Name name, Type type, std::uint32_t graph) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(effects_.size()));
     effects_.emplace_back();
@@ -47,19 +47,27 @@ std::uint32_t Effects::take(Name name) {
   free_.pop_back();
   Effect& effect = effects_[id];
   effect.name = name;
+  effect.type = type;
   effect.spoiled = false;
+  effect.graph = graph;
   effect.accesses.clear();
   effect.staged.clear();
   effect.staging.clear();
   return id;
 }
 
+std::uint32_t Effects::add_graph(Name name, std::span<const Access> scratch) {
+  const std::uint32_t id = take(name, Type::kGraph, kNone);
+  effects_[id].accesses.assign(scratch.begin(), scratch.end());
+  return id;
+}
+
 std::uint32_t Effects::add_kernel(Name name, const Body& body, std::span<const Access> accesses,
-                                  std::span<const Access> extra) {
+                                  std::span<const Access> extra, std::uint32_t graph) {
   if (!body) {
     throw runtime::UsageError("kernel '" + std::string(name) + "' has no host body to simulate");
   }
-  const std::uint32_t id = take(name);
+  const std::uint32_t id = take(name, Type::kKernel, graph);
   Effect& effect = effects_[id];
   effect.body = body;
   effect.accesses.insert(effect.accesses.end(), accesses.begin(), accesses.end());
@@ -67,10 +75,10 @@ std::uint32_t Effects::add_kernel(Name name, const Body& body, std::span<const A
   return id;
 }
 
-std::uint32_t Effects::add_copy(Name name, const Region& dst, const Region& src) {
-  const std::uint32_t id = take(name);
+std::uint32_t Effects::add_copy(Name name, const Region& dst, const Region& src,
+                                std::uint32_t graph) {
+  const std::uint32_t id = take(name, Type::kCopy, graph);
   Effect& effect = effects_[id];
-  effect.body = Body{};
   effect.dst = dst;
   effect.src = src;
   append(effect.accesses, dst, true);
@@ -80,12 +88,12 @@ std::uint32_t Effects::add_copy(Name name, const Region& dst, const Region& src)
 
 void Effects::start(std::uint32_t id) {
   Effect& effect = effects_[id];
-  running_.push_back(id);
-  if (effect.body) {
-    start_kernel(effect);
-  } else {
-    start_copy(effect);
+  switch (effect.type) {
+    case Type::kGraph: land(effect.accesses, kNone); break;
+    case Type::kKernel: start_kernel(effect); break;
+    case Type::kCopy: start_copy(effect); break;
   }
+  running_.push_back(id);
 }
 
 void Effects::start_kernel(Effect& effect) {
@@ -131,21 +139,23 @@ void Effects::start_copy(Effect& effect) {
 void Effects::finish(std::uint32_t id) {
   running_.erase(std::find(running_.begin(), running_.end(), id));
   Effect& effect = effects_[id];
+  const bool spoiled =
+      effect.spoiled || (effect.graph != kNone && effects_[effect.graph].spoiled);
   std::byte* staging = effect.staging.data();
   for (auto part = effect.staged.rbegin(); part != effect.staged.rend(); ++part) {
-    if (effect.spoiled) flip_low_bits(staging + part->at, part->bytes);
+    if (spoiled) flip_low_bits(staging + part->at, part->bytes);
     std::memcpy(part->memory, staging + part->at, part->bytes);
   }
-  land(effect.accesses);
+  land(effect.accesses, effect.graph);
   free_.push_back(id);
 }
 
-void Effects::host_span(std::span<const Access> accesses) { land(accesses); }
+void Effects::host_span(std::span<const Access> accesses) { land(accesses, kNone); }
 
-void Effects::land(std::span<const Access> accesses) {
+void Effects::land(std::span<const Access> accesses, std::uint32_t own_graph) {
   for (const std::uint32_t id : running_) {
     Effect& other = effects_[id];
-    if (other.spoiled) continue;
+    if (other.spoiled || id == own_graph) continue;
     for (const Access& write : accesses) {
       if (!write.write) continue;
       for (const Access& touched : other.accesses) other.spoiled |= overlap(write, touched);

@@ -31,12 +31,20 @@ class Effects {
   /// `memory` must outlive the effects and hold every buffer that they touch.
   explicit Effects(const BufferMemory& memory) : memory_(memory) {}
 
-  // Each returns a handle that lives until finish(). Kernels without a host body are a UsageError.
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  // Each returns a handle that lives until finish().
+
+  /// A graph launch as a whole, which writes `scratch` all the time that it runs. What lands on
+  /// that, other than its own nodes, spoils its nodes: those that name it as their `graph`.
+  std::uint32_t add_graph(runtime::Name name, std::span<const runtime::Access> scratch);
+  /// Throws UsageError when there is no body.
   std::uint32_t add_kernel(runtime::Name name, const runtime::Body& body,
                            std::span<const runtime::Access> accesses,
-                           std::span<const runtime::Access> extra = {});
-  std::uint32_t add_copy(runtime::Name name, const runtime::Region& dst,
-                         const runtime::Region& src);
+                           std::span<const runtime::Access> extra = {},
+                           std::uint32_t graph = kNone);
+  std::uint32_t add_copy(runtime::Name name, const runtime::Region& dst, const runtime::Region& src,
+                         std::uint32_t graph = kNone);
 
   /// The operation starts. Throws OperationError when its body throws.
   void start(std::uint32_t effect);
@@ -53,20 +61,23 @@ class Effects {
     std::uint64_t bytes;
     std::uint64_t at;
   };
+  enum class Type : std::uint8_t { kGraph, kKernel, kCopy };
   struct Effect {
     runtime::Name name;
+    Type type;
     bool spoiled;
-    runtime::Body body;  // none: a copy
+    std::uint32_t graph;
+    runtime::Body body;
     runtime::Region dst, src;
     std::vector<runtime::Access> accesses;
     std::vector<Staged> staged;
     std::vector<std::byte> staging;
   };
 
-  std::uint32_t take(runtime::Name name);
+  std::uint32_t take(runtime::Name name, Type type, std::uint32_t graph);
   void start_kernel(Effect& effect);
   void start_copy(Effect& effect);
-  void land(std::span<const runtime::Access> accesses);
+  void land(std::span<const runtime::Access> accesses, std::uint32_t own_graph);
 
   const BufferMemory& memory_;
   std::vector<Effect> effects_;

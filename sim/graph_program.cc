@@ -1,11 +1,9 @@
 #include "sim/graph_program.h"
 
-#include "backend/runtime/error.h"
-
 namespace syncopate::sim {
 
-using runtime::Command;
 using runtime::GraphNode;
+using runtime::NodeType;
 
 GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& costs) {
   const std::size_t count = script.nodes.size();
@@ -17,21 +15,19 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
     Node& node = nodes[i];
     node.type = from.type;
     switch (from.type) {
-      case Command::Type::kKernel:
+      case NodeType::kKernel:
         node.work = from.cost.work;
         node.duration = costs.kernel(from.cost);
         break;
-      case Command::Type::kCopy:
+      case NodeType::kCopy:
         node.engine = copy_engine_of(from.kind);
         node.duration = costs.copy(node.engine, from.src.bytes(), false);
         break;
-      case Command::Type::kSignal:
-      case Command::Type::kWaitFlag:
+      case NodeType::kSignal:
+      case NodeType::kWaitFlag:
         node.flag = from.flag.id;
         node.value = from.value;
         break;
-      default:
-        throw runtime::UsageError("graph '" + script.label + "' has a node that no graph can have");
     }
     node.predecessors = static_cast<std::uint16_t>(from.after.size());
     predecessors[i] = node.predecessors;
@@ -55,7 +51,7 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
 std::uint32_t GraphProgram::take_launch() {
   if (free_launches.empty()) {
     durations.resize(durations.size() + size());
-    effects.resize(effects.size() + size());
+    effects.resize(effects.size() + nodes.size());
     return launches++;
   }
   const std::uint32_t taken = free_launches.back();

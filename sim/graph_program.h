@@ -12,7 +12,7 @@ namespace syncopate::sim {
 
 struct GraphProgram {
   struct Node {
-    runtime::Command::Type type = runtime::Command::Type::kKernel;
+    runtime::NodeType type = runtime::NodeType::kKernel;
     runtime::Work work = runtime::Work::kNone;
     CopyEngine engine = CopyEngine::kH2D;
     runtime::Nanos duration = 0;  ///< Nominal, with the costs of the capture.
@@ -22,6 +22,7 @@ struct GraphProgram {
     std::uint16_t predecessors = 0;
   };
 
+  GraphProgram() = default;
   GraphProgram(const runtime::GraphScript& script, const CostModel& costs);
 
   std::size_t size() const { return nodes.size() - 1; }
@@ -44,7 +45,8 @@ struct GraphProgram {
   runtime::Nanos* durations_of(std::uint32_t which) {
     return durations.data() + which * size();
   }
-  std::uint32_t* effects_of(std::uint32_t which) { return effects.data() + which * size(); }
+  /// One for each node, and one for the launch as a whole.
+  std::uint32_t* effects_of(std::uint32_t which) { return effects.data() + which * nodes.size(); }
 
   std::vector<runtime::Nanos> durations;
   std::vector<std::uint32_t> effects;  ///< Handles of Effects, where they are on.

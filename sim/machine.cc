@@ -11,6 +11,7 @@ namespace syncopate::sim {
 
 using runtime::Command;
 using runtime::Nanos;
+using runtime::NodeType;
 using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Position;
@@ -308,6 +309,7 @@ void Machine::begin_graph(std::uint32_t index) {
   graph.nodes_logged = first_node != nullptr && first_node->kind == OperationKind::kGraphNode;
   graph.missing = graph.predecessors;
   graph.left = static_cast<std::uint32_t>(graph.size());
+  if (effects_ != nullptr) effects_->start(graph.effects_of(graph.launch)[graph.size()]);
   if (graph.left == 0) end_graph(index);
   for (const std::uint16_t root : graph.roots) start_node(graph.first_task + root);
 }
@@ -319,13 +321,13 @@ void Machine::start_node(std::uint32_t index) {
   const std::uint32_t device = streams_[graph.stream].device;
   const Nanos duration = graph.durations_of(graph.launch)[in_graph];
   const std::uint32_t task = pack(Kind::kNode, index);
-  if (node.type == Command::Type::kKernel) return run_kernel(task, device, node.work, duration);
-  if (node.type == Command::Type::kCopy) return run_copy(task, device, node.engine, duration);
+  if (node.type == NodeType::kKernel) return run_kernel(task, device, node.work, duration);
+  if (node.type == NodeType::kCopy) return run_copy(task, device, node.engine, duration);
 
   if (Operation* operation = operation_of(task)) operation->start = now_;
-  if (node.type == Command::Type::kWaitFlag && hold_for_flag(task, node.flag, node.value)) return;
+  if (node.type == NodeType::kWaitFlag && hold_for_flag(task, node.flag, node.value)) return;
   if (Operation* operation = operation_of(task)) operation->end = now_;
-  if (node.type == Command::Type::kSignal) set_flag(node.flag, node.value);
+  if (node.type == NodeType::kSignal) set_flag(node.flag, node.value);
   end_node(index);
 }
 
@@ -349,6 +351,7 @@ void Machine::end_graph(std::uint32_t index) {
   if (Operation* operation = operation_of(streams_[graph.stream].pending.front())) {
     operation->end = now_;
   }
+  if (effects_ != nullptr) effects_->finish(graph.effects_of(graph.launch)[graph.size()]);
   graph.free_launch(graph.launch);
   graph.running = false;
   for (const std::uint32_t stream : graph.waiting) go_on(stream);

@@ -31,6 +31,7 @@ using runtime::Interval;
 using runtime::Memory;
 using runtime::Nanos;
 using runtime::NodeArgs;
+using runtime::NodeType;
 using runtime::Operation;
 using runtime::Position;
 using runtime::Stream;
@@ -47,7 +48,6 @@ class SimEngine final : public runtime::Engine {
         effects_(options.effects ? std::make_unique<Effects>(memory_) : nullptr),
         hosts_(devices),
         machine_(costs_, hosts_, effects_.get(), devices),
-        spans_(static_cast<std::size_t>(devices)),
         blocked_on_(static_cast<std::size_t>(devices)) {}
 
   const char* name() const override { return "sim"; }
@@ -81,8 +81,10 @@ class SimEngine final : public runtime::Engine {
   void sleep_until(int host, Nanos time) override {
     hosts_.clock(host) = std::max(hosts_.clock(host), time);
   }
-  Nanos begin_span(int host, const Cost& cost, std::span<const Access> accesses) override;
-  Nanos end_span(int host) override;
+  Nanos begin_span(int host, std::span<const Access> accesses) override;
+  Nanos end_span(int host, const Cost& cost) override {
+    return hosts_.clock(host) += costs_.draw(host, costs_.span(cost));
+  }
 
   // -- the run -------------------------------------------------------------------------------
 
@@ -101,6 +103,7 @@ class SimEngine final : public runtime::Engine {
   Nanos cost_of_call(const Command& command);
   StreamCommand reduce(int host, const Command& command);
   std::uint32_t prepare_launch(int host, const Command& command);
+  void add_effects(const Command& command, GraphProgram& graph, std::uint32_t launch);
 
   /// Blocks `host` until `position` is reached; the times are those of Hosts::block.
   void wait_for(int host, Position position, Nanos call, Nanos wake);
@@ -125,8 +128,7 @@ class SimEngine final : public runtime::Engine {
   Hosts hosts_;
   Machine machine_;
   std::vector<runtime::GraphScript> scripts_;  // by graph id; kept for their effects
-  std::vector<Nanos> spans_;                   // by host: duration of the span under way
-  std::vector<Position> blocked_on_;           // by host, while blocked
+  std::vector<Position> blocked_on_;  // by host, while blocked
   std::exception_ptr failure_;
   Nanos end_time_ = 0;
 };
@@ -216,19 +218,33 @@ std::uint32_t SimEngine::prepare_launch(int host, const Command& command) {
   const NodeArgs* const args_end = args + command.node_args.size();
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const GraphProgram::Node& node = graph.nodes[i];
-    const NodeArgs* const own = args != args_end && args->node == i ? args++ : nullptr;
-    if (node.type != Command::Type::kKernel && node.type != Command::Type::kCopy) continue;
-    const bool costed = own != nullptr && node.type == Command::Type::kKernel;
-    durations[i] = costs_.draw(host, costed ? costs_.kernel(own->cost) : node.duration);
-    if (effects_ == nullptr) continue;
-    const GraphNode& script = scripts_[command.graph.id].nodes[i];
-    graph.effects_of(launch)[i] =
-        node.type == Command::Type::kCopy
-            ? effects_->add_copy(script.name, script.dst, script.src)
-            : effects_->add_kernel(script.name, script.kernel.host, script.accesses,
-                                   own != nullptr ? own->extra : std::span<const Access>());
+    const bool has_args = args != args_end && args->node == i;
+    const Nanos nominal =
+        has_args && node.type == NodeType::kKernel ? costs_.kernel(args->cost) : node.duration;
+    durations[i] = costs_.draw(host, nominal);
+    args += has_args ? 1 : 0;
   }
+  if (effects_ != nullptr) add_effects(command, graph, launch);
   return launch;
+}
+
+void SimEngine::add_effects(const Command& command, GraphProgram& graph, std::uint32_t launch) {
+  std::uint32_t* effects = graph.effects_of(launch);
+  const std::uint32_t whole = effects_->add_graph(command.name, command.accesses);
+  effects[graph.size()] = whole;
+  const NodeArgs* args = command.node_args.data();
+  const NodeArgs* const args_end = args + command.node_args.size();
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const GraphNode& node = scripts_[command.graph.id].nodes[i];
+    const bool has_args = args != args_end && args->node == i;
+    if (node.type == NodeType::kKernel) {
+      effects[i] = effects_->add_kernel(node.name, node.kernel.host, node.accesses,
+                                        has_args ? args->extra : std::span<const Access>(), whole);
+    } else if (node.type == NodeType::kCopy) {
+      effects[i] = effects_->add_copy(node.name, node.dst, node.src, whole);
+    }
+    args += has_args ? 1 : 0;
+  }
 }
 
 Interval SimEngine::block(int host, SyncPoint point) {
@@ -244,17 +260,12 @@ bool SimEngine::reached(int host, SyncPoint point) {
   return machine_.reached(point.position);
 }
 
-Nanos SimEngine::begin_span(int host, const Cost& cost, std::span<const Access> accesses) {
-  spans_[static_cast<std::size_t>(host)] = costs_.draw(host, costs_.span(cost));
+Nanos SimEngine::begin_span(int host, std::span<const Access> accesses) {
   if (effects_ != nullptr && !accesses.empty()) {
     settle(host);
     effects_->host_span(accesses);
   }
   return hosts_.clock(host);
-}
-
-Nanos SimEngine::end_span(int host) {
-  return hosts_.clock(host) += spans_[static_cast<std::size_t>(host)];
 }
 
 // -- the run ---------------------------------------------------------------------------------
