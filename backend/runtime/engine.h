@@ -56,9 +56,7 @@ class Engine {
   /// end_capture every captured command also goes through enqueue(), record() and the like.
   virtual bool captures_natively() const { return false; }
   virtual void begin_capture(int /*host*/, Stream /*origin*/) {}
-  /// Drops the capture under way on `host`, if there is one: it failed.
-  virtual void abandon_capture(int /*host*/) {}
-  /// The capture under way failed: forget it.
+  /// Drops the capture under way on `host`: it failed.
   virtual void abandon_capture(int /*host*/) {}
   /// Keeps the script under `graph`.
   virtual void end_capture(int host, Graph graph, const GraphScript& script) = 0;

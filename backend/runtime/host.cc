@@ -293,7 +293,11 @@ void Host::begin_capture(Stream origin, Buffer workspace) {
 }
 
 void Host::abandon_capture() {
-  engine_.abandon_capture(id_);  // nothing to do after a capture that came to its end
+  engine_.abandon_capture(id_);
+  leave_capture();
+}
+
+void Host::leave_capture() {
   for (StreamState& stream : streams_) {
     stream.lane = -1;
     stream.tail.clear();
