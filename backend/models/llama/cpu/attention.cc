@@ -59,8 +59,8 @@ void attend(const LlamaConfig& config, const KvLayout& layout, const BatchView& 
     const std::uint64_t key_offset = head / group * layout.head_floats;
     const std::uint64_t value_offset = key_offset + layout.value_floats;
     std::fill_n(out, head_dim, 0.0f);
-    float maximum = -std::numeric_limits<float>::infinity();
-    float total = 0.0f;
+    float maximum = std::numeric_limits<float>::lowest();
+    Float8 total = {};
     for (std::uint32_t begin = 0; begin <= position; begin += kTile) {
       const std::uint32_t end = std::min(begin + kTile, position + 1);
       const std::uint32_t count = end - begin;
@@ -68,25 +68,27 @@ void attend(const LlamaConfig& config, const KvLayout& layout, const BatchView& 
       float weights[kTile];
       find_keys(layout, batch, layer, row, begin, end, pool, keys);
 
-      float tile_maximum = maximum;
+      const float before = maximum;
       for (std::uint32_t i = 0; i < count; ++i) {
         weights[i] = dot(query, keys[i] + key_offset, head_dim) * scale;
-        tile_maximum = std::max(tile_maximum, weights[i]);
+        maximum = std::max(maximum, weights[i]);
       }
-      const float keep = std::exp(maximum - tile_maximum);
-      maximum = tile_maximum;
+      // The last vector's unused lanes stay finite on the way, and add nothing.
+      const std::uint32_t padded = (count + kLanes - 1) / kLanes * kLanes;
+      std::fill(weights + count, weights + padded, maximum);
+      exp_in_place(weights, count, maximum);
+      std::fill(weights + count, weights + padded, 0.0f);
+      const float keep = std::exp(before - maximum);
       total *= keep;
-      for (std::uint32_t i = 0; i < count; ++i) {
-        weights[i] = std::exp(weights[i] - maximum);
-        total += weights[i];
-      }
+      for (std::uint32_t i = 0; i < count; i += kLanes) total += as_float8(weights + i);
+
       std::size_t d = 0;
       for (; d + 4 * kLanes <= head_dim; d += 4 * kLanes)
         add_weighted<4>(keys, value_offset + d, weights, count, keep, out + d);
       for (; d < head_dim; d += kLanes)
         add_weighted<1>(keys, value_offset + d, weights, count, keep, out + d);
     }
-    const float inverse = 1.0f / total;
+    const float inverse = 1.0f / sum(total);
     for (std::size_t d = 0; d < head_dim; ++d) out[d] *= inverse;
   }
 }

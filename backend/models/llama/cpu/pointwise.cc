@@ -1,5 +1,6 @@
 #include "backend/models/llama/cpu/pointwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -27,8 +28,17 @@ void rotate(float* head, std::uint32_t size, const float* cosines, const float* 
   }
 }
 
+SYNCOPATE_VECTORISED
 void swiglu(const float* gate, const float* up, std::uint32_t size, float* out) {
-  for (std::uint32_t i = 0; i < size; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+  constexpr std::uint32_t kBlock = 64;
+  for (std::uint32_t begin = 0; begin < size; begin += kBlock) {
+    const std::uint32_t count = std::min(kBlock, size - begin);
+    float powers[kBlock] = {};
+    for (std::uint32_t i = 0; i < count; ++i) powers[i] = -gate[begin + i];
+    exp_in_place(powers, count, 0.0f);
+    for (std::uint32_t i = 0; i < count; ++i)
+      out[begin + i] = gate[begin + i] / (1.0f + powers[i]) * up[begin + i];
+  }
 }
 
 void add(float* x, const float* y, std::uint64_t size) {
