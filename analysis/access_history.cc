@@ -1,6 +1,7 @@
 #include "analysis/access_history.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "analysis/error.h"
@@ -24,43 +25,45 @@ void AccessHistory::visit(std::uint32_t operation, Thread thread, Tick tick, con
   }
   first_race_ = races_.size();
 
-  // An operation names a buffer's ranges one after the other, so what is looked up for one access
-  // mostly serves the next.
-  std::uint32_t buffer = kNone;
-  std::vector<Use>* uses = nullptr;
-  Use* own = nullptr;
-  for (const Access& access : timeline_.accesses_of(op)) {
-    if (access.begin >= access.end) continue;
-    if (access.buffer.id != buffer) {
-      buffer = access.buffer.id;
-      if (buffer >= uses_.size()) {
-        throw InvalidTimelineError("operation " + std::to_string(operation) + " '" + op.name +
-                                   "' touches buffer " + std::to_string(buffer) + " of " +
-                                   std::to_string(uses_.size()));
+  // An operation names a buffer's ranges one after the other: what is looked up for the first of
+  // them serves them all, and the hulls stay in registers.
+  const std::span<const Access> accesses = timeline_.accesses_of(op);
+  for (auto access = accesses.begin(); access != accesses.end();) {
+    const runtime::Buffer buffer = access->buffer;
+    if (buffer.id >= uses_.size()) {
+      throw InvalidTimelineError("operation " + std::to_string(operation) + " '" + op.name +
+                                 "' touches buffer " + std::to_string(buffer.id) + " of " +
+                                 std::to_string(uses_.size()));
+    }
+    std::vector<Use>& uses = uses_[buffer.id];
+    Use& own = use_of(uses, thread);
+    const auto first = access;
+    Hull reads = own.reads;
+    Hull writes = own.writes;
+    bool reads_it = false;
+    bool writes_it = false;
+    do {
+      if (access->write) {
+        writes.add(*access);
+        writes_it = true;
+      } else {
+        reads.add(*access);
+        reads_it = true;
       }
-      uses = &uses_[buffer];
-      own = &use_of(*uses, thread);
-      if (std::max(own->last_read, own->last_write) != tick) {
-        visits_.push_back({operation, tick, own->newest});
-        own->newest = static_cast<std::uint32_t>(visits_.size() - 1);
+    } while (++access != accesses.end() && access->buffer == buffer);
+    if (uses.size() > 1) {
+      for (auto each = first; each != access; ++each) {
+        compare(uses, *each, operation, thread, clock);
       }
     }
-    if (uses->size() > 1) {
-      for (const Use& use : *uses) {
-        const Tick latest =
-            access.write ? std::max(use.last_read, use.last_write) : use.last_write;
-        if (latest > clock[use.thread] && use.thread != thread) {
-          search(use, access, operation, clock[use.thread]);
-        }
-      }
+    if (std::max(own.last_read, own.last_write) != tick) {
+      visits_.push_back({operation, tick, own.newest});
+      own.newest = static_cast<std::uint32_t>(visits_.size() - 1);
     }
-    if (access.write) {
-      own->last_write = tick;
-      own->writes.add(access);
-    } else {
-      own->last_read = tick;
-      own->reads.add(access);
-    }
+    own.reads = reads;
+    own.writes = writes;
+    if (reads_it) own.last_read = tick;
+    if (writes_it) own.last_write = tick;
   }
 }
 
@@ -72,8 +75,19 @@ AccessHistory::Use& AccessHistory::use_of(std::vector<Use>& uses, Thread thread)
   return uses.back();
 }
 
+void AccessHistory::compare(const std::vector<Use>& uses, const Access& access,
+                            std::uint32_t operation, Thread thread, const Tick* clock) {
+  for (const Use& use : uses) {
+    const Tick latest = access.write ? std::max(use.last_read, use.last_write) : use.last_write;
+    if (latest > clock[use.thread] && use.thread != thread) {
+      search(use, access, operation, clock[use.thread]);
+    }
+  }
+}
+
 void AccessHistory::search(const Use& use, const Access& access, std::uint32_t operation,
                            Tick seen) {
+  if (access.begin >= access.end) return;
   bool find_write = use.last_write > seen && use.writes.overlaps(access);
   bool find_read = access.write && use.last_read > seen && use.reads.overlaps(access);
   for (std::uint32_t i = use.newest; i != kNone && (find_write || find_read);

@@ -18,19 +18,6 @@ using runtime::Stream;
 
 namespace {
 
-bool is_command(const Call& call) {
-  switch (call.type) {
-    case CallType::kEnqueue:
-    case CallType::kSignal:
-    case CallType::kWaitFlag:
-      return true;
-    case CallType::kWait:
-      return call.target.sequence != 0;  // else it never entered the stream
-    default:
-      return false;
-  }
-}
-
 bool is_node(const Operation& op, const Operation& launch, std::uint32_t index) {
   return op.kind == OperationKind::kGraphNode && op.node == index && op.graph == launch.graph &&
          op.stream == launch.stream;
@@ -71,7 +58,7 @@ void HappensBefore::find_hosts() {
       throw InvalidTimelineError("a call of host " + std::to_string(host) + " of " +
                                  std::to_string(host_count_));
     }
-    // Calls are grouped by host; check() finds out where they are not.
+    // Calls are grouped by host; run_call() finds out where they are not.
     const auto last =
         std::partition_point(first, calls.end(), [host](const Call& c) { return c.host == host; });
     if (hosts_[host].end != 0) {
@@ -185,6 +172,16 @@ HappensBefore::Signal* HappensBefore::signal_for(runtime::Flag flag, std::uint64
   return found == signals_.end() || found->flag != flag ? nullptr : &*found;
 }
 
+bool HappensBefore::is_set(runtime::Flag flag, std::uint64_t value) {
+  if (value == 0) return true;
+  const Signal* const entry = signal_for(flag, value);
+  return entry != nullptr && entry->clock != kNone;
+}
+
+bool HappensBefore::join(Tick* clock, runtime::Flag flag, std::uint64_t value) {
+  return value != 0 && join(clock, stored(signal_for(flag, value)->clock));
+}
+
 void HappensBefore::signal(runtime::Flag flag, std::uint64_t value, const Tick* clock) {
   Signal* const entry = signal_for(flag, value);
   if (entry->clock == kNone) entry->clock = store(clock);
@@ -206,7 +203,6 @@ void HappensBefore::replay() {
 void HappensBefore::advance_host(std::uint32_t host) {
   HostState& state = hosts_[host];
   for (; state.next != state.end; ++state.next, ++done_) {
-    check(timeline_.calls[state.next], host);
     if (!run_call(host, state.next)) return;
   }
 }
@@ -214,25 +210,45 @@ void HappensBefore::advance_host(std::uint32_t host) {
 bool HappensBefore::run_call(std::uint32_t host, std::uint32_t index) {
   const Call& call = timeline_.calls[index];
   HostState& state = hosts_[host];
-  if (is_command(call)) {
-    enqueue(host, index);
-  } else if (call.type == CallType::kSpan) {
-    const Operation& op = operation_of(call);
-    if (op.kind != OperationKind::kHostSpan || op.host != host) throw mismatch(call);
-    if (op.access_count != 0) {
+  if (call.host != host) {
+    throw InvalidTimelineError("the calls of host " + std::to_string(host) +
+                               " are not in one piece");
+  }
+  switch (call.type) {
+    case CallType::kRecord:
+      break;  // waits name the position that they are bound to
+    case CallType::kWait:
+      if (call.target.sequence == 0) break;  // on a never-recorded event: not in the stream
+      check_stream(call.target);
+      enqueue(host, index);
+      break;
+    case CallType::kEnqueue:
+    case CallType::kSignal:
+    case CallType::kWaitFlag:
+      enqueue(host, index);
+      break;
+    case CallType::kBlock:
+    case CallType::kSeen:
+      if (call.target.sequence == 0) break;
+      check_stream(call.target);
+      if (!is_reached(call.target)) return false;
+      if (join(clock_of(host), call.target)) ++state.version;
+      break;
+    case CallType::kSpan: {
+      const Operation& op = operation_of(call);
+      if (op.kind != OperationKind::kHostSpan || op.host != host) throw mismatch(call);
+      if (op.access_count == 0) break;
       visit(call.operation, host, clock_of(host));
       ++state.version;
+      break;
     }
-  } else if (call.type == CallType::kBlock || call.type == CallType::kSeen) {
-    if (call.target.sequence == 0) return true;
-    if (!is_reached(call.target)) return false;
-    if (join(clock_of(host), call.target)) ++state.version;
   }
   return true;
 }
 
 void HappensBefore::enqueue(std::uint32_t host, std::uint32_t index) {
   const Call& call = timeline_.calls[index];
+  check_stream(call.at);
   HostState& from = hosts_[host];
   StreamState& stream = streams_[call.at.stream.id];
   if (!stream.pending.empty()) {
@@ -274,12 +290,10 @@ bool HappensBefore::run_command(const Call& call) {
       if (!is_reached(call.target)) return false;
       stream.changed |= join(clock, call.target);
       break;
-    case CallType::kWaitFlag: {
-      const Signal* const entry = signal_for(call.flag, call.value);
-      if (entry == nullptr || entry->clock == kNone) return false;
-      stream.changed |= join(clock, stored(entry->clock));
+    case CallType::kWaitFlag:
+      if (!is_set(call.flag, call.value)) return false;
+      stream.changed |= join(clock, call.flag, call.value);
       break;
-    }
     case CallType::kSignal:
       signal(call.flag, call.value, clock);
       break;
@@ -357,11 +371,8 @@ bool HappensBefore::run_node(Stream id, std::uint32_t operation, std::uint32_t i
   for (const std::uint16_t before : node.after) {
     if (!stream.node_done[before]) return false;
   }
-  const Signal* awaited = nullptr;
-  if (node.type == NodeType::kWaitFlag) {
-    awaited = signal_for(node.flag, node.value);
-    if (awaited == nullptr || awaited->clock == kNone) return false;
-  }
+  const bool waits = node.type == NodeType::kWaitFlag;
+  if (waits && !is_set(node.flag, node.value)) return false;
 
   const Tick* const base = clock_of(thread_of(id));
   Tick* const clock = &stream.node_clocks[std::size_t{index} * width_];
@@ -369,7 +380,7 @@ bool HappensBefore::run_node(Stream id, std::uint32_t operation, std::uint32_t i
   for (const std::uint16_t before : node.after) {
     join(clock, &stream.node_clocks[std::size_t{before} * width_]);
   }
-  if (awaited != nullptr) join(clock, stored(awaited->clock));
+  if (waits) join(clock, node.flag, node.value);
   if (node.type == NodeType::kSignal) signal(node.flag, node.value, clock);
 
   const std::size_t at = std::size_t{operation} + 1 + index;
@@ -394,20 +405,10 @@ void HappensBefore::visit(std::uint32_t operation, Thread thread, Tick* clock) {
 
 // -- what the timeline must hold -------------------------------------------------------------------
 
-void HappensBefore::check(const Call& call, std::uint32_t host) const {
-  const auto bad_stream = [this](Position p) { return p.stream.id >= streams_.size(); };
-  const bool command = is_command(call);
-  const bool targeted = call.target.sequence != 0 &&
-                        (call.type == CallType::kWait || call.type == CallType::kBlock ||
-                         call.type == CallType::kSeen);
-  if (call.host != host) {
-    throw InvalidTimelineError("the calls of host " + std::to_string(host) +
-                               " are not in one piece");
-  }
-  if ((command && bad_stream(call.at)) || (targeted && bad_stream(call.target))) {
-    throw InvalidTimelineError("a call of host " + std::to_string(host) +
-                               " names a stream that is not there");
-  }
+void HappensBefore::check_stream(Position position) const {
+  if (position.stream.id < streams_.size()) return;
+  throw InvalidTimelineError("a call names stream " + std::to_string(position.stream.id) + " of " +
+                             std::to_string(streams_.size()));
 }
 
 const Operation& HappensBefore::operation_of(const Call& call) const {
@@ -456,9 +457,7 @@ std::string HappensBefore::wait_of(const Call& call) {
   if (call.type == CallType::kEnqueue) {  // a graph that a wait by value inside holds
     const std::vector<GraphNodeInfo>& nodes = graph_of(call.operation).nodes;
     for (const GraphNodeInfo& node : nodes) {
-      if (node.type != NodeType::kWaitFlag) continue;
-      const Signal* const entry = signal_for(node.flag, node.value);
-      if (entry == nullptr || entry->clock == kNone) {
+      if (node.type == NodeType::kWaitFlag && !is_set(node.flag, node.value)) {
         return flag(node.flag, node.value, node.name) + " in graph '" +
                graph_of(call.operation).label + "'";
       }

@@ -9,7 +9,7 @@
 //   wait        a command kWait holds its stream until the target position is reached;
 //               a target of sequence 0 (a never-recorded event) orders nothing
 //   flag        kWaitFlag for v comes after the signal with the least value >= v: a flag's values
-//               grow, so that one is the first to let it pass
+//               grow from 0, so that one is the first to let it pass (0 needs none)
 //   block       after kBlock or kSeen the host is after the target position
 //   graph       a launch's nodes come after what its command comes after, and after the nodes that
 //               they list; the command ends when all of them have. Signals and waits by value inside
@@ -107,6 +107,8 @@ class HappensBefore {
   bool join(Tick* clock, runtime::Position target) const;
   bool is_reached(runtime::Position target) const;
   Signal* signal_for(runtime::Flag flag, std::uint64_t value);
+  bool is_set(runtime::Flag flag, std::uint64_t value);
+  bool join(Tick* clock, runtime::Flag flag, std::uint64_t value);
   void signal(runtime::Flag flag, std::uint64_t value, const Tick* clock);
 
   // Replay. The functions that return bool return false when they have to be called again later.
@@ -121,7 +123,7 @@ class HappensBefore {
 
   const runtime::Operation& operation_of(const runtime::Call& call) const;
   const runtime::GraphInfo& graph_of(std::uint32_t operation) const;
-  void check(const runtime::Call& call, std::uint32_t host) const;
+  void check_stream(runtime::Position position) const;
   std::string stuck_streams_and_hosts();
   std::string wait_of(const runtime::Call& call);
 

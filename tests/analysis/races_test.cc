@@ -263,9 +263,7 @@ TEST(Flags, HostsThatBlockInTurnsAreFollowed) {
     p.launch(s, "ping", {write(x, 0, 8)});
     p.signal(s, Flag{0}, round);
     p.block(p.end_of(s));
-    p.on(1);
-    if (round == 1) p.signal(t, Flag{1}, 0);
-    p.wait(t, Flag{0}, round);
+    p.on(1).wait(t, Flag{0}, round);
     p.launch(t, "pong", {write(x, 0, 8)});
     p.signal(t, Flag{1}, round);
     p.block(p.end_of(t));
