@@ -36,6 +36,13 @@ T& at(std::vector<T>& table, std::uint32_t id) {
   return table[id];
 }
 
+// CUDA finds the devices of two addresses by itself; a pageable one it has never heard of.
+cudaMemcpyKind direction(runtime::OperationKind kind) {
+  if (kind == runtime::OperationKind::kCopyH2D) return cudaMemcpyHostToDevice;
+  if (kind == runtime::OperationKind::kCopyD2H) return cudaMemcpyDeviceToHost;
+  return cudaMemcpyDefault;
+}
+
 class CudaEngine final : public runtime::Engine {
  public:
   explicit CudaEngine(int devices) {
@@ -162,10 +169,8 @@ class CudaEngine final : public runtime::Engine {
         std::chrono::steady_clock::time_point(std::chrono::nanoseconds(origin_ + time)));
   }
 
-  Nanos begin_span(int host, const runtime::Cost&, std::span<const runtime::Access>) override {
-    return now(host);
-  }
-  Nanos end_span(int host) override { return now(host); }
+  Nanos begin_span(int host, std::span<const runtime::Access>) override { return now(host); }
+  Nanos end_span(int host, const runtime::Cost&) override { return now(host); }
 
   void attach(int host, std::vector<runtime::Operation>& operations,
               std::vector<runtime::Access>&) override {
@@ -298,11 +303,12 @@ class CudaEngine final : public runtime::Engine {
     std::byte* const to = bases_[dst.buffer.id] + dst.offset;
     const std::byte* const from = bases_[src.buffer.id] + src.offset;
     const bool flat = dst.rows == 1 || (dst.pitch == dst.width && src.pitch == src.width);
+    const cudaMemcpyKind kind = direction(command.kind);
     if (flat) {
-      SYNCOPATE_CUDA_CALL(cudaMemcpyAsync(to, from, dst.bytes(), cudaMemcpyDefault, stream));
+      SYNCOPATE_CUDA_CALL(cudaMemcpyAsync(to, from, dst.bytes(), kind, stream));
     } else {
-      SYNCOPATE_CUDA_CALL(cudaMemcpy2DAsync(to, dst.pitch, from, src.pitch, dst.width, dst.rows,
-                                            cudaMemcpyDefault, stream));
+      SYNCOPATE_CUDA_CALL(
+          cudaMemcpy2DAsync(to, dst.pitch, from, src.pitch, dst.width, dst.rows, kind, stream));
     }
   }
 

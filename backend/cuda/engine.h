@@ -30,6 +30,9 @@ struct CudaOptions {
 /// - There is no DeadlockError: CUDA does not say what a stream waits for. A wait for a flag that
 ///   nothing signals blocks for good, unless a host fails: flags are then all released, so that
 ///   the others come to their end.
+/// - CUDA loads a kernel at its first launch and may then wait for all that runs. A program whose
+///   running work waits for a kernel that was never launched, through a flag, hangs: launch it once
+///   before, or set CUDA_MODULE_LOADING=EAGER.
 /// - Devices of one engine reach each other's memory directly where the machine allows it.
 std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options);
 
