@@ -34,13 +34,19 @@ __global__ void __launch_bounds__(kThreads)
     sample(BatchView batch, const std::uint32_t* kv, std::int32_t* next_id, std::uint32_t vocab,
            std::uint32_t seed) {
   __shared__ std::uint32_t tile[kTile];
+  __shared__ std::uint32_t length;
   __shared__ std::uint32_t history;
   __shared__ unsigned long long best;
   const std::uint32_t row = blockIdx.x;
-  if (row >= batch.rows()) return;
+
+  // Read once for the block: in a racy run the inputs may change meanwhile, and threads that saw
+  // different sizes would not meet at the barriers.
+  constexpr std::uint32_t kNoRow = UINT32_MAX;
+  if (threadIdx.x == 0) length = row < batch.rows() ? batch.kv_length(row) : kNoRow;
+  __syncthreads();
+  if (length == kNoRow) return;
 
   // The history depends on order, so one thread folds it; all fetch the entries.
-  const std::uint32_t length = batch.kv_length(row);
   std::uint32_t folded = seed;
   for (std::uint32_t begin = 0; begin < length; begin += kTile) {
     const std::uint32_t count = min(kTile, length - begin);
