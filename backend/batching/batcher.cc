@@ -123,7 +123,7 @@ void Batcher::run(Host& host) {
   std::int32_t oldest = 0;  // in flight
   const auto depth = static_cast<std::int32_t>(strategy_->depth());
   for (;;) {
-    if (next - oldest < depth && !scheduler_.finished() && dispatch(host, next, next > oldest)) {
+    if (next - oldest < depth && scheduler_.has_work() && dispatch(host, next, next > oldest)) {
       ++next;
     } else if (oldest < next) {
       complete(host, oldest++);

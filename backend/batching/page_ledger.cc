@@ -32,9 +32,11 @@ void PageLedger::retire(std::uint32_t owner, std::span<const std::int32_t> pages
     const std::uint32_t at = (retired_first_ + retired_count_++) % this->pages();
     retired_[at] = {page, last_step};
   }
+  complete(completed_);  // nothing may be in flight any more
 }
 
 std::uint32_t PageLedger::complete(std::int32_t step) {
+  completed_ = step;
   std::uint32_t freed = 0;
   while (retired_count_ > 0 && retired_[retired_first_].last_step <= step) {
     const std::uint32_t page = retired_[retired_first_].page;

@@ -24,8 +24,8 @@ class PageLedger {
   /// left: the caller has promised more than there is.
   std::uint32_t take(std::uint32_t owner);
 
-  /// `owner` gives back `pages`; they are free once step `last_step` is done. Steps must not go
-  /// backwards from call to call. Throws runtime::UsageError if a page is not the owner's.
+  /// `owner` gives back `pages`; they are free once step `last_step` is done, at once if it is.
+  /// Steps must not go backwards from call to call. Throws runtime::UsageError if a page is not the owner's.
   void retire(std::uint32_t owner, std::span<const std::int32_t> pages, std::int32_t last_step);
 
   /// Step `step` and all before it are done. Returns how many pages became free.
@@ -48,6 +48,7 @@ class PageLedger {
   std::uint32_t free_count_ = 0;
   std::uint32_t retired_first_ = 0;
   std::uint32_t retired_count_ = 0;
+  std::int32_t completed_ = -1;       // the last step that is done
 };
 
 }  // namespace syncopate::batching

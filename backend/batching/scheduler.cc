@@ -137,6 +137,11 @@ std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids) {
   return discarded;
 }
 
+bool Scheduler::has_work() const {
+  return next_waiting_ < requests_.size() ||
+         std::any_of(rows_.begin(), rows_.end(), [this](const Row& row) { return !ended(row); });
+}
+
 RequestResult Scheduler::result(std::uint32_t request) const {
   const State& state = states_[request];
   return {std::span(tokens_).subspan(state.first_token, state.known), state.reason,
@@ -182,10 +187,14 @@ std::uint32_t Scheduler::prompt_size(const Row& row) const {
   return static_cast<std::uint32_t>(requests_[row.request].prompt.size());
 }
 
+bool Scheduler::ended(const Row& row) const {
+  return row.position == row.end_position || states_[row.request].reason != FinishReason::kNone;
+}
+
 void Scheduler::remove_ended() {
   std::size_t kept = 0;
   for (const Row& row : rows_) {
-    if (states_[row.request].reason == FinishReason::kNone && row.position < row.end_position) {
+    if (!ended(row)) {
       rows_[kept++] = row;
       continue;
     }

@@ -47,6 +47,9 @@ class Scheduler {
   std::uint32_t update(const StepRows& rows, const std::int32_t* ids);
 
   bool finished() const { return unfinished_ == 0; }
+  /// Whether a plan() may find something to compute: some row has tokens to plan, or some request
+  /// waits.
+  bool has_work() const;
   /// Rows that joined, left or moved at the last plan().
   std::uint32_t changed_rows() const { return changed_rows_; }
   RequestResult result(std::uint32_t request) const;
@@ -80,6 +83,7 @@ class Scheduler {
   std::uint32_t worst_pages(std::uint32_t request) const;
   std::uint32_t prompt_size(const Row& row) const;
   std::int32_t* table(const Row& row) { return &tables_[std::size_t{row.seat} * width_]; }
+  bool ended(const Row& row) const;
   void remove_ended();
   void admit();
   void grow(Row& row, std::uint32_t entries);
