@@ -112,8 +112,7 @@ void AccessHistory::report(const Access& earlier, std::uint32_t earlier_operatio
                                         : Hazard::kWriteAfterRead;
   for (std::size_t i = first_race_; i < races_.size(); ++i) {
     Race& race = races_[i];
-    if (race.earlier == earlier_operation && race.buffer == later.buffer &&
-        race.hazard == hazard) {
+    if (race.earlier == earlier_operation && race.buffer == later.buffer && race.hazard == hazard) {
       ++race.ranges;
       return;
     }

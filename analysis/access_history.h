@@ -63,8 +63,8 @@ class AccessHistory {
   };
 
   Use& use_of(std::vector<Use>& uses, Thread thread);
-  void compare(const std::vector<Use>& uses, const runtime::Access& access,
-               std::uint32_t operation, Thread thread, const Tick* clock);
+  void compare(const std::vector<Use>& uses, const runtime::Access& access, std::uint32_t operation,
+               Thread thread, const Tick* clock);
   void search(const Use& use, const runtime::Access& access, std::uint32_t operation, Tick seen);
   void report(const runtime::Access& earlier, std::uint32_t earlier_operation,
               const runtime::Access& later, std::uint32_t later_operation);

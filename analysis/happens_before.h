@@ -12,13 +12,13 @@
 //               grow from 0, so that one is the first to let it pass (0 needs none)
 //   block       after kBlock or kSeen the host is after the target position
 //   graph       a launch's nodes come after what its command comes after, and after the nodes that
-//               they list; the command ends when all of them have. Signals and waits by value inside
-//               a graph follow the flag rule at their own place in it
+//               they list; the command ends when all of them have. Signals and waits by value
+//               inside a graph follow the flag rule at their own place in it
 //
 // Calls marked implicit (legacy default stream, pageable copies) count as the others. Lane 0 of a
-// graph is the launching stream itself; lane n is a thread of its own for each stream, since launches
-// of one stream follow each other. What a launch as a whole touches (its workspace) lasts from its
-// start to its end and does not conflict with its own nodes.
+// graph is the launching stream itself; lane n is a thread of its own for each stream, since
+// launches of one stream follow each other. What a launch as a whole touches (its workspace) lasts
+// from its start to its end and does not conflict with its own nodes.
 //
 // Several hosts' logs have no order between them, so the replay is a data flow: a stream or host
 // stops at a wait whose target has not been replayed and goes on when it has.
@@ -63,10 +63,10 @@ class HappensBefore {
     std::vector<Reached> reached;  // by sequence; [0] is the beginning
     std::vector<Pending> pending;
     std::size_t next_pending = 0;
-    bool changed = true;           // knows more of others than its newest snapshot
-    std::uint16_t host = 0;        // the host whose clock it has taken over …
+    bool changed = true;             // knows more of others than its newest snapshot
+    std::uint16_t host = 0;          // the host whose clock it has taken over …
     std::uint64_t host_version = 0;  // … and which version of it
-    Thread first_lane = 0;         // lane n > 0 of graphs is thread first_lane + n - 1
+    Thread first_lane = 0;           // lane n > 0 of graphs is thread first_lane + n - 1
     std::uint32_t lanes = 0;
     // The launch that is under way, when a wait by value inside holds it.
     bool in_graph = false;
@@ -130,8 +130,8 @@ class HappensBefore {
   const runtime::Timeline& timeline_;
   AccessHistory& history_;
   std::uint32_t host_count_;
-  std::uint32_t width_ = 0;   // number of threads
-  std::uint64_t done_ = 0;    // calls, commands and nodes replayed
+  std::uint32_t width_ = 0;  // number of threads
+  std::uint64_t done_ = 0;   // calls, commands and nodes replayed
   std::vector<HostState> hosts_;
   std::vector<StreamState> streams_;
   std::vector<Tick> ticks_;   // each thread's newest

@@ -40,8 +40,8 @@ struct Activity {
 
 /// What one pass over the operations collects.
 struct Collected {
-  std::map<std::int32_t, Activity> steps;   // ordered by number
-  std::vector<Activity> outside;            // kernels and graphs of no step
+  std::map<std::int32_t, Activity> steps;  // ordered by number
+  std::vector<Activity> outside;           // kernels and graphs of no step
   std::map<std::int32_t, std::vector<Nanos>> h2d_ends;
   std::map<std::int32_t, Nanos> host_times;
   std::vector<Interval> kernels;
@@ -63,7 +63,8 @@ void add_graph(const Timeline& timeline, std::uint32_t index, std::vector<Interv
        i < operations.size() && operations[i].kind == OperationKind::kGraphNode; ++i) {
     if (!has_times(operations[i])) continue;
     nodes_have_times = true;
-    if (computes(timeline, operations[i])) kernels.push_back({operations[i].start, operations[i].end});
+    if (computes(timeline, operations[i]))
+      kernels.push_back({operations[i].start, operations[i].end});
   }
   const Operation& launch = operations[index];
   if (!nodes_have_times && has_times(launch)) kernels.push_back({launch.start, launch.end});

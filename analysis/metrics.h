@@ -13,10 +13,11 @@
 namespace syncopate::analysis {
 
 /// Why the device had no step to work on. Each gap before a step's device activity is cut at three
-/// moments, each no earlier than the one before it and none past the gap's end: when the host's call
-/// that issued the step's first operation returned; when the step's last H2D copy ended of those that
-/// ended before that operation began; when the last operation ended that it had to wait for, in its
-/// own stream or by an event. The rest is launch latency (and waits by value for other devices).
+/// moments, each no earlier than the one before it and none past the gap's end: when the host's
+/// call that issued the step's first operation returned; when the step's last H2D copy ended of
+/// those that ended before that operation began; when the last operation ended that it had to wait
+/// for, in its own stream or by an event. The rest is launch latency (and waits by value for other
+/// devices).
 struct IdleCauses {
   runtime::Nanos host = 0;        ///< The host had not issued the operation.
   runtime::Nanos copy = 0;        ///< It was issued, its step's inputs were still on their way.

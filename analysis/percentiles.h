@@ -10,7 +10,8 @@
 namespace syncopate::analysis {
 
 /// The p-th percentile (0 < p <= 100) of values sorted in ascending order, by nearest rank: the
-/// ceil(p/100 * n)-th smallest. Always one of the values, never an interpolation. 0 if there is none.
+/// ceil(p/100 * n)-th smallest. Always one of the values, never an interpolation. 0 if there is
+/// none.
 template <class T>
 T percentile(std::span<const T> sorted, double p) {
   if (sorted.empty()) return T{};

@@ -57,9 +57,10 @@ std::string describe(const runtime::Timeline& timeline, const Race& race) {
   const Operation& earlier = timeline.operations[race.earlier];
   const Operation& later = timeline.operations[race.later];
   const char* const does = race.hazard == Hazard::kReadAfterWrite ? "reads" : "writes";
-  const char* const may = race.hazard == Hazard::kWriteAfterRead    ? "may still read them"
-                          : race.hazard == Hazard::kWriteAfterWrite ? "may still write them"
-                                                                    : "may not have written them yet";
+  const char* const may = race.hazard == Hazard::kWriteAfterRead ? "may still read them"
+                          : race.hazard == Hazard::kWriteAfterWrite
+                              ? "may still write them"
+                              : "may not have written them yet";
   const std::string more =
       race.ranges == 1 ? "" : fmt::format(" (and {} more ranges)", race.ranges - 1);
   return fmt::format("{} {}: {} {} bytes {}..{}{} while {} {}; missing: {} -> {}",
@@ -69,8 +70,7 @@ std::string describe(const runtime::Timeline& timeline, const Race& race) {
                      place_of(timeline, later));
 }
 
-std::vector<RaceSummary> summarize(const runtime::Timeline& timeline,
-                                   std::span<const Race> races) {
+std::vector<RaceSummary> summarize(const runtime::Timeline& timeline, std::span<const Race> races) {
   // Equal texts may be stored twice (one of each call site), so names are compared by value.
   using Key = std::tuple<std::string_view, std::string_view, std::uint32_t, Hazard, std::int64_t>;
   struct Hash {

@@ -30,7 +30,7 @@ struct Race {
   std::uint32_t earlier = 0;
   std::uint32_t later = 0;
   runtime::Buffer buffer;
-  std::uint64_t begin = 0;   ///< The bytes [begin, end) that both touch: the first such range …
+  std::uint64_t begin = 0;  ///< The bytes [begin, end) that both touch: the first such range …
   std::uint64_t end = 0;
   std::uint32_t ranges = 1;  ///< … of this many that were found.
 };
@@ -38,11 +38,12 @@ struct Race {
 /// All races of a timeline, in the order in which their later operation was issued.
 ///
 /// For each access and each other thread of execution (a host, a stream, a lane of a graph) the
-/// nearest earlier operation of that thread with an unordered conflicting read, and the nearest with
-/// an unordered conflicting write, are reported. That is complete without being quadratic: a thread
-/// runs in order, so an edge that makes the reported operation end before the access puts all of
-/// the thread's older ones before it too; and a program is free of races if and only if nothing is
-/// reported. (A graph launch's own accesses count as the last of its stream's lane.) Races of two operations that differ only in the range are one Race.
+/// nearest earlier operation of that thread with an unordered conflicting read, and the nearest
+/// with an unordered conflicting write, are reported. That is complete without being quadratic: a
+/// thread runs in order, so an edge that makes the reported operation end before the access puts
+/// all of the thread's older ones before it too; and a program is free of races if and only if
+/// nothing is reported. (A graph launch's own accesses count as the last of its stream's lane.)
+/// Races of two operations that differ only in the range are one Race.
 ///
 /// Time is linear in calls and accesses where accesses are ordered; an unordered one also costs the
 /// way back to the nearest conflict. Throws InvalidTimelineError when the timeline was not recorded

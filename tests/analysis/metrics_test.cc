@@ -110,18 +110,19 @@ TEST_F(MetricsTest, TheHostIsBusyWhenItIsNotBlocked) {
 }
 
 TEST_F(MetricsTest, IdleTimeIsSplitByWhatHeldTheStepsFirstOperation) {
-  add(OperationKind::kKernel, 0, kCompute, {3, 5, 100});     // host 3, launch 2
-  add(OperationKind::kKernel, 0, kOther, {4, 100, 145});     // same step: [5, 145)
+  add(OperationKind::kKernel, 0, kCompute, {3, 5, 100});  // host 3, launch 2
+  add(OperationKind::kKernel, 0, kOther, {4, 100, 145});  // same step: [5, 145)
   add(OperationKind::kCopyH2D, 1, kH2d, {150, 152, 170});
-  add(OperationKind::kKernel, 2, kH2d, {151, 300, 310});     // the step after next
+  add(OperationKind::kKernel, 2, kH2d, {151, 300, 310});  // the step after next
   wait(kCompute, {kH2d, 1});
-  add(OperationKind::kKernel, 1, kCompute, {160, 173, 200}); // host 15, copy 10, launch 3
+  add(OperationKind::kKernel, 1, kCompute, {160, 173, 200});  // host 15, copy 10, launch 3
   wait(kCompute, {kH2d, 2});
-  add(OperationKind::kKernel, 3, kCompute, {250, 315, 320}); // starts after step 2's end: launch 5
+  add(OperationKind::kKernel, 3, kCompute, {250, 315, 320});  // starts after step 2's end: launch 5
   t.end = 330;
   const Metrics m = measure(t);
   // Step 2's own gap, [200, 300): issued long ago, behind the copy in its stream: all launch.
-  EXPECT_EQ(m.idle, (IdleCauses{.host = 18, .copy = 10, .dependency = 0, .launch = 110, .drain = 10}));
+  EXPECT_EQ(m.idle,
+            (IdleCauses{.host = 18, .copy = 10, .dependency = 0, .launch = 110, .drain = 10}));
   EXPECT_EQ(m.idle.total(), m.total_time - m.device_active);
 }
 

@@ -66,8 +66,8 @@ class Program {
     operations_[host_][operation].graph = graph;
     const std::vector<GraphNodeInfo>& infos = timeline_.graphs[graph.id].nodes;
     for (std::size_t i = 0; i < infos.size(); ++i) {
-      const std::uint32_t node =
-          add(OperationKind::kGraphNode, infos[i].name, stream, i < nodes.size() ? nodes[i] : Accesses{});
+      const std::uint32_t node = add(OperationKind::kGraphNode, infos[i].name, stream,
+                                     i < nodes.size() ? nodes[i] : Accesses{});
       operations_[host_][node].kind_in_graph = infos[i].kind;
       operations_[host_][node].node = static_cast<std::uint16_t>(i);
       operations_[host_][node].graph = graph;

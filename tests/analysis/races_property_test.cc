@@ -167,9 +167,7 @@ class Oracle {
     stuck_ |= closed != open.size();
   }
 
-  std::uint32_t launch_of(std::uint32_t node) const {
-    return node - 1 - t_.operations[node].node;
-  }
+  std::uint32_t launch_of(std::uint32_t node) const { return node - 1 - t_.operations[node].node; }
   bool own_node(std::uint32_t a, std::uint32_t b) const {
     const auto launches = [this](std::uint32_t launch, std::uint32_t node) {
       return t_.operations[launch].kind == OperationKind::kGraph &&

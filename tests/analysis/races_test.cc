@@ -21,10 +21,9 @@ std::vector<std::string> races_of(const Program& program) {
   const runtime::Timeline timeline = program.timeline();
   std::vector<std::string> found;
   for (const Race& race : find_races(timeline)) {
-    found.push_back(std::string(to_string(race.hazard)) + " " +
-                    timeline.buffers[race.buffer.id].label + " " +
-                    timeline.operations[race.earlier].name + "->" +
-                    timeline.operations[race.later].name);
+    found.push_back(
+        std::string(to_string(race.hazard)) + " " + timeline.buffers[race.buffer.id].label + " " +
+        timeline.operations[race.earlier].name + "->" + timeline.operations[race.later].name);
   }
   return found;
 }
@@ -297,8 +296,8 @@ TEST(Flags, OneValueOfTwoStreamsIsRefused) {
 TEST_F(GraphOrder, LanesAreOrderedByTheirEdgesOnly) {
   const Graph joined = p.graph("g", {node("a", 0, {}), node("b", 1, {0}), node("c", 0, {0, 1})});
   const Graph loose = p.graph("g", {node("a", 0, {}), node("b", 1, {}), node("c", 0, {0})});
-  const std::vector<Accesses> touches = {{write(x, 0, 8)}, {read(x, 0, 8), write(y, 0, 8)},
-                                         {read(y, 0, 8)}};
+  const std::vector<Accesses> touches = {
+      {write(x, 0, 8)}, {read(x, 0, 8), write(y, 0, 8)}, {read(y, 0, 8)}};
   p.launch_graph(joined, s, "launch", {}, touches);
   EXPECT_THAT(races_of(p), IsEmpty());
   p.launch_graph(loose, s, "launch", {}, touches);
@@ -352,9 +351,9 @@ TEST(GraphFlags, LanesOfTwoGraphsThatAnswerEachOtherDoNotHoldEachOtherUp) {
   const Stream s = p.stream("s"), t = p.stream("t");
   const Buffer x = p.buffer("x");
   const auto graph = [&](std::uint32_t mine, std::uint32_t theirs) {
-    return p.graph("g", {flag_node(NodeType::kWaitFlag, 0, {}, Flag{theirs}, 1),
-                         node("use", 0, {0}), node("make", 1, {}),
-                         flag_node(NodeType::kSignal, 1, {2}, Flag{mine}, 1)});
+    return p.graph("g",
+                   {flag_node(NodeType::kWaitFlag, 0, {}, Flag{theirs}, 1), node("use", 0, {0}),
+                    node("make", 1, {}), flag_node(NodeType::kSignal, 1, {2}, Flag{mine}, 1)});
   };
   const Graph g = graph(0, 1), h = graph(1, 0);
   p.on(0).launch_graph(g, s, "g", {}, {{}, {read(x, 8, 16)}, {write(x, 0, 8)}, {}});
@@ -370,7 +369,8 @@ TEST(GraphFlags, AGraphThatIsNeverLetPassIsNamed) {
     find_races(p.timeline());
     FAIL() << "no error";
   } catch (const UnsatisfiedWaitError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("flag 3 >= 7 (flag node), which no signal sets in graph 'g'"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("flag 3 >= 7 (flag node), which no signal sets in graph 'g'"));
   }
 }
 

@@ -20,7 +20,7 @@ using runtime::write;
 
 constexpr Stream kH2d{0}, kCompute{1}, kD2h{2};
 constexpr std::uint32_t kRows = 32;
-constexpr std::uint64_t kBlock = 4096;           // bytes of an input or output block
+constexpr std::uint64_t kBlock = 4096;  // bytes of an input or output block
 constexpr std::uint64_t kKvBytes = 1U << 20;
 constexpr std::uint64_t kKvEntry = 64;
 

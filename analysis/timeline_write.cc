@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/error.h"
+#include "analysis/timeline_columns.h"
+#include "analysis/timeline_io.h"
+
+namespace syncopate::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::Timeline;
+
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Formats into a buffer that goes to the file whenever it is full.
+class Writer {
+ public:
+  Writer(const Timeline& timeline, const fs::path& file)
+      : timeline_(timeline), file_(file), out_(file, std::ios::binary) {}
+
+  void write() {
+    collect_names();
+    put("{{\"format\":\"{}\",\"version\":{},\n", kTimelineFormat, kTimelineVersion);
+    put("\"detail\":\"{}\",\n", timeline_.detail == runtime::Detail::kAll ? "all" : "times");
+    put("\"hosts\":{},\n\"end\":{},\n", timeline_.hosts, timeline_.end);
+    for_each_enum([this]<class E>() { texts(EnumNames<E>::kKey, EnumNames<E>::kNames); });
+    texts("names", names_);
+    rows("streams", timeline_.streams);
+    rows("buffers", timeline_.buffers);
+    put("\"graphs\":[");
+    for (std::size_t i = 0; i < timeline_.graphs.size(); ++i) {
+      put("{}{{\"label\":{},", i == 0 ? "" : ",\n", json_text(timeline_.graphs[i].label));
+      rows("nodes", timeline_.graphs[i].nodes, "}");
+    }
+    put("],\n");
+    rows("operations", timeline_.operations);
+    rows("calls", timeline_.calls);
+    rows("accesses", timeline_.accesses, "}\n");
+    flush();
+    out_.close();
+    if (!out_) throw FileError(file_.string() + ": cannot be written");
+  }
+
+ private:
+  template <class... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+  }
+  void flush() {
+    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    buffer_.clear();
+  }
+
+  void name(const char* text) {
+    if (index_.try_emplace(text, names_.size()).second) names_.emplace_back(text);
+  }
+  void collect_names() {
+    for (const auto& graph : timeline_.graphs) {
+      for (const auto& node : graph.nodes) name(node.name);
+    }
+    for (const auto& operation : timeline_.operations) name(operation.name);
+    for (const auto& call : timeline_.calls) name(call.site);
+  }
+
+  template <class Texts>
+  void texts(std::string_view key, const Texts& list) {
+    put("\"{}\":[", key);
+    for (std::size_t i = 0; i < list.size(); ++i)
+      put("{}{}", i == 0 ? "" : ",", json_text(list[i]));
+    put("],\n");
+  }
+
+  template <class Row>
+  void rows(std::string_view key, const std::vector<Row>& list, std::string_view after = ",\n") {
+    put("\"{}\":{{", key);
+    bool first = true;
+    Columns<Row>::for_each([&](std::string_view column, auto field) {
+      put("{}\n\"{}\":[", first ? "" : ",", column);
+      first = false;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (i != 0) buffer_.push_back(',');
+        value(std::invoke(field, list[i]));
+        if (buffer_.size() > kFlushBytes) flush();
+      }
+      put("]");
+    });
+    put("}}{}", after);
+  }
+
+  void value(const std::string& text) { put("{}", json_text(text)); }
+  void value(const char* text) { put("{}", index_.at(text)); }
+  void value(bool truth) { buffer_.push_back(truth ? '1' : '0'); }
+  void value(const std::vector<std::uint16_t>& list) {
+    put("[");
+    for (std::size_t i = 0; i < list.size(); ++i) put("{}{}", i == 0 ? "" : ",", list[i]);
+    put("]");
+  }
+  template <class Tag>
+  void value(runtime::Handle<Tag> handle) {
+    if (handle) {
+      put("{}", handle.id);
+    } else {
+      put("-1");
+    }
+  }
+  template <class Number>
+    requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
+  void value(Number number) {
+    if constexpr (std::is_enum_v<Number>) {
+      put("{}", static_cast<unsigned>(number));
+    } else {
+      put("{}", number);
+    }
+  }
+
+  static constexpr std::size_t kFlushBytes = std::size_t{1} << 16;
+
+  const Timeline& timeline_;
+  const fs::path& file_;
+  std::ofstream out_;
+  fmt::memory_buffer buffer_;
+  std::vector<std::string_view> names_;
+  std::unordered_map<std::string_view, std::size_t> index_;
+};
+
+}  // namespace
+
+void write_timeline(const Timeline& timeline, const fs::path& file) {
+  // A run that is stopped while it writes leaves no half file under the name.
+  fs::path unfinished = file;
+  unfinished += ".unfinished";
+  Writer(timeline, unfinished).write();
+  std::error_code error;
+  fs::rename(unfinished, file, error);
+  if (error) throw FileError(file.string() + ": cannot be written: " + error.message());
+}
+
+}  // namespace syncopate::analysis
