@@ -48,8 +48,7 @@ HappensBefore::HappensBefore(const runtime::Timeline& timeline, AccessHistory& h
   for (StreamState& stream : streams_) stream.reached[0].others = nothing;
 }
 
-// -- set-up
-// ----------------------------------------------------------------------------------------
+// -- set-up ---------------------------------------------------------------------------------------
 
 void HappensBefore::find_hosts() {
   const auto& calls = timeline_.calls;
@@ -135,8 +134,7 @@ void HappensBefore::collect_signals() {
   signals_.erase(std::unique(signals_.begin(), signals_.end(), same), signals_.end());
 }
 
-// -- clocks
-// ----------------------------------------------------------------------------------------
+// -- clocks ---------------------------------------------------------------------------------------
 
 HappensBefore::Snapshot HappensBefore::store(const Tick* clock) {
   const auto snapshot = static_cast<Snapshot>(width_ == 0 ? 0 : stored_.size() / width_);
@@ -189,8 +187,7 @@ void HappensBefore::signal(runtime::Flag flag, std::uint64_t value, const Tick* 
   if (entry->clock == kNone) entry->clock = store(clock);
 }
 
-// -- replay
-// ----------------------------------------------------------------------------------------
+// -- replay ---------------------------------------------------------------------------------------
 
 void HappensBefore::replay() {
   std::uint64_t before = 0;
@@ -406,8 +403,7 @@ void HappensBefore::visit(std::uint32_t operation, Thread thread, Tick* clock) {
   clock[thread] = tick;
 }
 
-// -- what the timeline must hold
-// -------------------------------------------------------------------
+// -- what the timeline must hold ------------------------------------------------------------------
 
 void HappensBefore::check_stream(Position position) const {
   if (position.stream.id < streams_.size()) return;

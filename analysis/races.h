@@ -42,8 +42,8 @@ struct Race {
 /// with an unordered conflicting write, are reported. That is complete without being quadratic: a
 /// thread runs in order, so an edge that makes the reported operation end before the access puts
 /// all of the thread's older ones before it too; and a program is free of races if and only if
-/// nothing is reported. (A graph launch's own accesses count as the last of its stream's lane.)
-/// Races of two operations that differ only in the range are one Race.
+/// nothing is reported. What a graph launch touches as a whole counts as the last work of its
+/// stream's lane. Races of two operations that differ only in the range are one Race.
 ///
 /// Time is linear in calls and accesses where accesses are ordered; an unordered one also costs the
 /// way back to the nearest conflict. Throws InvalidTimelineError when the timeline was not recorded
