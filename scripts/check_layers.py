@@ -38,7 +38,7 @@ LAYERS = {
 }
 
 # Headers that the build writes, with their layer.
-GENERATED = {"revision.h": "experiments"}
+GENERATED = {"syncopate_revision.h": "experiments"}
 
 
 class Library(NamedTuple):

@@ -48,7 +48,7 @@ ALLOWED = [
     ("experiments/main.cc", '"backend/cuda/runtime.h"'),
     ("experiments/main.cc", '"backend/models/hash/hash.h"'),
     ("experiments/main.cc", '"analysis/metrics.h"'),
-    ("experiments/main.cc", '"revision.h"'),
+    ("experiments/main.cc", '"syncopate_revision.h"'),
     ("backend/batching/batcher.cc", '"backend/runtime/host.h"'),
     ("backend/batching/batcher.cc", '"backend/batching/scheduler.h"'),
     ("backend/batching/batcher.cc", '"backend/models/model.h"'),
@@ -105,7 +105,7 @@ FORBIDDEN = [
     ("tests/cuda/runtime_test.cc", "<torch/torch.h>"),
     # Not seen from the root.
     ("sim/engine.cc", '"engine.h"'),
-    ("sim/engine.cc", '"revision.h"'),
+    ("sim/engine.cc", '"syncopate_revision.h"'),
     # Brackets hide nothing.
     ("backend/runtime/host.cc", "<sim/engine.h>"),
 ]
