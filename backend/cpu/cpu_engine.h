@@ -6,7 +6,9 @@
 //   as far as the machine has cores.
 // - Device, pinned and pageable memory are all host memory, 64-byte aligned. Copies copy.
 // - A graph runs node by node in the order of its capture, on the thread of the stream that it is
-//   launched into: a legal schedule of the graph, without overlap inside it.
+//   launched into: a legal schedule of the graph, without overlap inside it. A flag that a node
+//   waits for must therefore not depend on a later node of the same graph; such a graph, which
+//   could run elsewhere, is a DeadlockError here.
 // - Threads are ordered by what the program asks for and by nothing else (counter.h,
 //   stream_thread.h): a missing event is a data race here as it is on a GPU.
 // - After an error no further operation runs, all hosts and streams are released, and run() throws
