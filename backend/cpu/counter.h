@@ -10,8 +10,8 @@ namespace syncopate::cpu {
 
 /// raise(v) happens before what follows a reached(v) that returned true, and nothing else is
 /// ordered: polls are relaxed, a sleeper orders nothing for the thread that wakes it, and there is
-/// no lock. A program that lacks an edge therefore lacks it here too, where ThreadSanitizer sees it.
-/// (Who finds the counter past v is ordered after the later raise as well.)
+/// no lock. A program that lacks an edge therefore lacks it here too, where ThreadSanitizer sees
+/// it. (Who finds the counter past v is ordered after the later raise as well.)
 ///
 /// std::atomic::wait would not do: in libstdc++ it goes through a table of waiters that all atomics
 /// share, whose sequentially consistent counters order threads that never spoke to each other.
