@@ -34,8 +34,14 @@ set(SYNCOPATE_HAS_TORCH 1)
 set(torch_lib ${SYNCOPATE_TORCH_FOLDER}/lib)
 add_library(syncopate_torch INTERFACE)
 add_library(syncopate::torch ALIAS syncopate_torch)
-target_include_directories(syncopate_torch SYSTEM INTERFACE
-  ${SYNCOPATE_TORCH_FOLDER}/include ${SYNCOPATE_TORCH_FOLDER}/include/torch/csrc/api/include)
+# Behind the system's headers: the wheel carries a copy of {fmt}, newer than the library that we
+# link, and in front it would be taken for it.
+foreach(folder include include/torch/csrc/api/include)
+  set(folder ${SYNCOPATE_TORCH_FOLDER}/${folder})
+  target_compile_options(syncopate_torch INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${folder}>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler=-idirafter,${folder}>")
+endforeach()
 target_compile_definitions(syncopate_torch INTERFACE
   _GLIBCXX_USE_CXX11_ABI=${SYNCOPATE_TORCH_CXX11_ABI})
 target_link_libraries(syncopate_torch INTERFACE
