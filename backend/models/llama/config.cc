@@ -60,7 +60,8 @@ class Section {
   }
 
   [[noreturn]] void fail(const std::string& key, const std::string& reason) const {
-    const std::string name = path_ + key;
+    const std::string name =
+        key.empty() ? path_.substr(0, path_.empty() ? 0 : path_.size() - 1) : path_ + key;
     throw ConfigError(source_ + ": " + (name.empty() ? "the text" : "'" + name + "'") + " " +
                       reason);
   }
