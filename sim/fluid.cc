@@ -28,7 +28,7 @@ void Fluid::start(Nanos now, Kernel kernel) {
   running_.push_back(kernel);
 }
 
-Nanos Fluid::next_end() {
+Nanos Fluid::next_end_of_many() {
   if (stale_) set_rates();
   Nanos end = kNever;
   for (const Kernel& kernel : running_) end = std::min(end, kernel.end);
@@ -46,14 +46,6 @@ std::optional<std::uint32_t> Fluid::take_ended(Nanos now) {
     return task;
   }
   return std::nullopt;
-}
-
-std::optional<std::uint32_t> Fluid::take_started(Nanos now) {
-  if (waiting_.empty() || waiting_.front().slots > free_slots_) return std::nullopt;
-  const Kernel kernel = waiting_.front();
-  waiting_.pop();
-  start(now, kernel);
-  return kernel.task;
 }
 
 void Fluid::set_rates() {

@@ -35,12 +35,21 @@ class Fluid {
   bool submit(runtime::Nanos now, std::uint32_t task, const Demand& demand, runtime::Nanos work);
 
   /// When the next kernel ends if nothing else happens; kNever when none runs.
-  runtime::Nanos next_end();
+  runtime::Nanos next_end() {
+    if (running_.size() == 1 && !stale_) return running_.front().end;
+    return next_end_of_many();
+  }
 
   /// A kernel that ends at `now`, which then runs no more; the one that started first, if several.
   std::optional<std::uint32_t> take_ended(runtime::Nanos now);
   /// The next waiting kernel if it fits; it has then started.
-  std::optional<std::uint32_t> take_started(runtime::Nanos now);
+  std::optional<std::uint32_t> take_started(runtime::Nanos now) {
+    if (waiting_.empty() || waiting_.front().slots > free_slots_) return std::nullopt;
+    const Kernel kernel = waiting_.front();
+    waiting_.pop();
+    start(now, kernel);
+    return kernel.task;
+  }
 
  private:
   // Slots are counted in integers: sums of shares like 0.1 must not depend on their order.
@@ -57,6 +66,7 @@ class Fluid {
   };
 
   void start(runtime::Nanos now, Kernel kernel);
+  runtime::Nanos next_end_of_many();
   void set_rates();
 
   std::vector<Kernel> running_;  // in the order of their start

@@ -8,7 +8,6 @@ using runtime::NodeType;
 GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& costs) {
   const std::size_t count = script.nodes.size();
   nodes.resize(count + 1);
-  predecessors.resize(count);
   missing.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const GraphNode& from = script.nodes[i];
@@ -30,8 +29,6 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
         break;
     }
     node.predecessors = static_cast<std::uint16_t>(from.after.size());
-    predecessors[i] = node.predecessors;
-    if (from.after.empty()) roots.push_back(static_cast<std::uint16_t>(i));
     for (const std::uint16_t before : from.after) ++nodes[before + 1].first_successor;
   }
   // Each node has the count of the one before it: summed up, they are where lists start.

@@ -35,8 +35,6 @@ struct GraphProgram {
 
   std::vector<Node> nodes;  ///< One more than there are: the end of the last one's successors.
   std::vector<std::uint16_t> successors;
-  std::vector<std::uint16_t> roots;
-  std::vector<std::uint16_t> predecessors;  ///< Per node: what a launch's `missing` starts from.
 
   /// The values of one launch, from its enqueue to its end. Launches may be enqueued while earlier
   /// ones are in flight, so there are several sets, used again once free.

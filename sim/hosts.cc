@@ -22,6 +22,7 @@ void Hosts::wake(int host, Nanos time) {
   const Nanos earliest = woken.clock + woken.call;
   woken.clock = time <= woken.clock ? earliest : std::max(earliest, time + woken.wake);
   woken.status = Status::kReady;
+  ++wakes_;
 }
 
 void Hosts::release_all() {

@@ -25,6 +25,8 @@ class Hosts {
   /// goes on at clock + `call`; else at `wake` after that time, and no sooner than clock + `call`.
   void block(int host, runtime::Nanos call, runtime::Nanos wake);
   void wake(int host, runtime::Nanos time);
+  /// Calls of wake() so far: while it stands, events have not changed who is next().
+  std::uint64_t wakes() const { return wakes_; }
   /// Lets all blocked hosts go on as they are.
   void release_all();
   void finish(int host) { state(host).status = Status::kDone; }
@@ -56,6 +58,7 @@ class Hosts {
   void wait_for_turn(int host);
 
   int count_;
+  std::uint64_t wakes_ = 0;
   std::unique_ptr<State[]> states_;
   std::mutex mutex_;
   int turn_ = 0;  // who has the baton; under mutex_

@@ -83,9 +83,9 @@ void Machine::step() {
     runnable_.pop();
     advance(stream);
   }
-  for (std::uint32_t device = 0; device < devices_.size(); ++device) {
-    if (devices_[device].fluid_changed) schedule_fluid(device);
-  }
+  if (!fluids_changed_) return;
+  fluids_changed_ = false;
+  for (std::uint32_t device = 0; device < devices_.size(); ++device) schedule_fluid(device);
 }
 
 // -- streams ----------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ void Machine::task_ended(std::uint32_t task) {
 
 void Machine::run_kernel(std::uint32_t task, std::uint32_t index, Work work, Nanos duration) {
   Device& device = devices_[index];
-  device.fluid_changed = true;
+  fluids_changed_ = true;
   if (device.fluid.submit(now_, task, costs_.demand(work), duration)) task_started(task);
 }
 
@@ -269,14 +269,13 @@ void Machine::end_kernels(std::uint32_t index) {
   Device& device = devices_[index];
   if (device.fluid_event != now_) return;
   device.fluid_event = kNever;
-  device.fluid_changed = true;
+  fluids_changed_ = true;
   while (const auto task = device.fluid.take_ended(now_)) task_ended(*task);
   while (const auto task = device.fluid.take_started(now_)) task_started(*task);
 }
 
 void Machine::schedule_fluid(std::uint32_t index) {
   Device& device = devices_[index];
-  device.fluid_changed = false;
   const Nanos end = device.fluid.next_end();
   if (end == device.fluid_event) return;
   device.fluid_event = end;
@@ -307,11 +306,14 @@ void Machine::begin_graph(std::uint32_t index) {
   if (Operation* operation = operation_of(command)) operation->start = now_;
   const Operation* first_node = operation_of(command, 1);
   graph.nodes_logged = first_node != nullptr && first_node->kind == OperationKind::kGraphNode;
-  graph.missing = graph.predecessors;
-  graph.left = static_cast<std::uint32_t>(graph.size());
-  if (effects_ != nullptr) effects_->start(graph.effects_of(graph.launch)[graph.size()]);
-  if (graph.left == 0) end_graph(index);
-  for (const std::uint16_t root : graph.roots) start_node(graph.first_task + root);
+  const auto count = static_cast<std::uint32_t>(graph.size());
+  for (std::uint32_t i = 0; i < count; ++i) graph.missing[i] = graph.nodes[i].predecessors;
+  graph.left = count;
+  if (effects_ != nullptr) effects_->start(graph.effects_of(graph.launch)[count]);
+  if (count == 0) end_graph(index);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (graph.nodes[i].predecessors == 0) start_node(graph.first_task + i);
+  }
 }
 
 void Machine::start_node(std::uint32_t index) {
@@ -361,13 +363,6 @@ void Machine::end_graph(std::uint32_t index) {
 }
 
 // -- looking things up ------------------------------------------------------------------------
-
-Operation* Machine::operation_of(const StreamCommand& command, std::uint32_t offset) const {
-  std::vector<Operation>* operations = operations_[command.host];
-  if (operations == nullptr || command.operation == Command::kNoOperation) return nullptr;
-  const std::size_t index = std::size_t{command.operation} + offset;
-  return index < operations->size() ? &(*operations)[index] : nullptr;
-}
 
 Operation* Machine::operation_of(std::uint32_t task) {
   if (kind_of(task) == Kind::kStream) return operation_of(streams_[index_of(task)].pending.front());

@@ -94,7 +94,6 @@ class Machine {
   struct Device {
     Fluid fluid;
     runtime::Nanos fluid_event = kNever;  // the newest one pending; older ones are void
-    bool fluid_changed = false;           // since that was set
     std::array<CopyState, kCopyEngines> copies;
   };
 
@@ -137,7 +136,14 @@ class Machine {
 
   GraphProgram& graph_of(std::uint32_t node) { return graphs_[graph_of_node_[node]]; }
   // Null where nothing is logged.
-  runtime::Operation* operation_of(const StreamCommand& command, std::uint32_t offset = 0) const;
+  runtime::Operation* operation_of(const StreamCommand& command, std::uint32_t offset = 0) const {
+    std::vector<runtime::Operation>* operations = operations_[command.host];
+    if (operations == nullptr || command.operation == runtime::Command::kNoOperation) {
+      return nullptr;
+    }
+    const std::size_t index = std::size_t{command.operation} + offset;
+    return index < operations->size() ? &(*operations)[index] : nullptr;
+  }
   runtime::Operation* operation_of(std::uint32_t task);
   std::uint32_t effect_of(std::uint32_t task);
   std::string describe(const StreamQueue& stream) const;
@@ -152,6 +158,7 @@ class Machine {
   Ring<std::uint32_t> runnable_;       // streams to advance in this instant
   std::vector<FlagState> flags_;
   std::vector<Device> devices_;
+  bool fluids_changed_ = false;        // in this instant
   std::vector<GraphProgram> graphs_;
   std::vector<std::uint32_t> graph_of_node_;
   std::vector<std::vector<runtime::Operation>*> operations_;  // by host

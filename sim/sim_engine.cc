@@ -110,6 +110,8 @@ class SimEngine final : public runtime::Engine {
   /// Devices catch up and the host with the least clock goes on; returns when that is `host`, or,
   /// if `host` has finished, when nothing is left for it to do.
   void yield(int host);
+  /// Runs events up to the least clock of the hosts that can go on.
+  void run_devices();
   void settle(int host) {
     yield(host);
     check();
@@ -283,25 +285,29 @@ void SimEngine::wait_for(int host, Position position, Nanos call, Nanos wake) {
 }
 
 void SimEngine::yield(int host) {
-  for (;;) {
-    const int next = hosts_.next();
-    if (failure_ == nullptr) {
-      const Nanos limit = next < 0 ? kNever : hosts_.clock(next);
-      if (!machine_.idle() && machine_.next_time() <= limit) {
-        try {
-          machine_.step();
-        } catch (...) {
-          fail(std::current_exception());
-        }
-        continue;
+  if (failure_ == nullptr) run_devices();
+  if (failure_ == nullptr && hosts_.next() < 0 && !hosts_.all_done()) {
+    fail(std::make_exception_ptr(deadlock()));
+  }
+  const int next = hosts_.next();
+  if (next >= 0 && next != host) hosts_.hand_over(host, next);
+}
+
+void SimEngine::run_devices() {
+  try {
+    std::uint64_t wakes = hosts_.wakes() - 1;
+    Nanos limit = 0;
+    while (!machine_.idle()) {
+      if (wakes != hosts_.wakes()) {
+        wakes = hosts_.wakes();
+        const int next = hosts_.next();
+        limit = next < 0 ? kNever : hosts_.clock(next);
       }
-      if (next < 0 && !hosts_.all_done()) {
-        fail(std::make_exception_ptr(deadlock()));
-        continue;
-      }
+      if (machine_.next_time() > limit) return;
+      machine_.step();
     }
-    if (next >= 0 && next != host) hosts_.hand_over(host, next);
-    return;
+  } catch (...) {
+    fail(std::current_exception());
   }
 }
 
