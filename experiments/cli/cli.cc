@@ -1,0 +1,103 @@
+#include "experiments/cli/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+
+#include "experiments/cli/commands.h"
+#include "experiments/run/run_folder.h"
+#include "experiments/yaml/error.h"
+
+namespace syncopate::experiments::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  syncopate run configs/post/sync.yaml configs/post/async.yaml
+      the post's two runs in virtual time, and a table of both
+  syncopate run configs/demo/async_cpu.yaml
+      a small transformer on CPU threads
+  syncopate run configs/demo/async_cpu.yaml --set strategy.slots=3 --set host.extra_us=500
+  syncopate run configs/demo/async_cpu.yaml --runtime cuda --out runs/mine
+  syncopate check runs/async_cpu-cpu
+      the races of a finished run
+  syncopate list
+      what can stand in a configuration
+
+Exit status: 0 done; 1 check found races; 2 wrong command line or configuration, nothing written;
+3 a run failed.)";
+
+constexpr const char* kRunExamples = R"(
+A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
+steps.csv, requests.csv, and timeline.json unless output.log is off.)";
+
+int dispatch(CLI::App& app, int argc, const char* const* argv) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "syncopate " SYNCOPATE_VERSION);
+  app.footer(kExamples);
+
+  RunArguments arguments;
+  CLI::App* run = app.add_subcommand("run", "Run configurations; each leaves a folder");
+  run->add_option("CONFIG", arguments.configs, "Configuration files")->required();
+  run->add_option("--runtime", arguments.runtime, "sim, cpu or cuda, in place of the file's");
+  run->add_option("--set", arguments.sets, "Set a value, as in strategy.slots=2; repeat for more")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  run->add_option("--out", arguments.out,
+                  "Folder of the run, or of the runs if there are several "
+                  "(default: runs/<config>-<runtime>)");
+  run->add_flag("--force", arguments.force, "Replace a run that is there, once the new one is done");
+  run->footer(kRunExamples);
+
+  std::string folder;
+  CLI::App* check = app.add_subcommand("check", "Find the races of a finished run");
+  check->add_option("RUN", folder, "A run's folder")->required();
+
+  CLI::App* list_command =
+      app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "syncopate: " << error.what() << " (see syncopate --help)\n";
+    return kUsageError;
+  }
+  if (*run) return run_configs(arguments);
+  if (*check) return check_run(folder);
+  if (*list_command) return list();
+  return kUsageError;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  const auto report = [](const char* message, int status) {
+    std::cout.flush();
+    std::cerr << "syncopate: " << message << '\n';
+    return status;
+  };
+  try {
+    CLI::App app{"How CPU and GPU work overlap in LLM serving: one program in virtual time, on CPU "
+                 "threads, and on CUDA GPUs.",
+                 "syncopate"};
+    return dispatch(app, argc, argv);
+  } catch (const yaml::ConfigError& error) {
+    return report(error.what(), kUsageError);
+  } catch (const RunFolderExistsError& error) {
+    return report(error.what(), kUsageError);
+  } catch (const NoRunError& error) {
+    return report(error.what(), kUsageError);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", kRunFailed);
+  } catch (const std::exception& error) {
+    return report(error.what(), kRunFailed);
+  }
+}
+
+}  // namespace syncopate::experiments::cli

@@ -1,0 +1,31 @@
+// The commands behind the command line: each returns an exit status and throws runtime::Error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/runtime/error.h"
+
+namespace syncopate::experiments::cli {
+
+/// What `check` was given is no run that it can look at.
+class NoRunError : public runtime::Error {
+  using Error::Error;
+};
+
+struct RunArguments {
+  std::vector<std::string> configs;
+  std::optional<std::string> runtime;
+  std::vector<std::string> sets;
+  std::string out;  ///< Empty: runs/<config>-<runtime>.
+  bool force = false;
+};
+
+/// All configurations are read and checked, and all targets looked at, before the first one runs.
+int run_configs(const RunArguments& arguments);
+/// Prints each different race of a run that was logged, with how often it happened. Throws NoRunError.
+int check_run(const std::string& folder);
+int list();
+
+}  // namespace syncopate::experiments::cli

@@ -1,0 +1,40 @@
+#include "experiments/cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace syncopate::experiments::cli {
+
+ProgressLine::ProgressLine(std::string name)
+    : name_(std::move(name)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressLine::update(const Progress& progress) {
+  if (!terminal_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  next_ = now + std::chrono::milliseconds(250);
+  shown_ = true;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  fmt::print(stderr, "\r\033[K{}: {}", name_, describe(progress, seconds));
+  std::fflush(stderr);
+}
+
+std::string describe(const Progress& progress, double seconds) {
+  if (progress.tokens == 0 || progress.most_tokens == 0 || seconds <= 0) {
+    return fmt::format("{} steps", progress.steps);
+  }
+  const double share =
+      static_cast<double>(progress.tokens) / static_cast<double>(progress.most_tokens);
+  return fmt::format("{} steps, {:.0f} steps/s, {:.0f} % of tokens, {:.0f} s left", progress.steps,
+                     static_cast<double>(progress.steps) / seconds, 100 * share,
+                     seconds * (1 - share) / share);
+}
+
+}  // namespace syncopate::experiments::cli

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/cli/cli.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/progress.h"
+#include "experiments/cli/table.h"
+#include "experiments/config/load.h"
+#include "experiments/run/report.h"
+#include "experiments/run/run.h"
+#include "experiments/run/run_folder.h"
+
+namespace syncopate::experiments::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Job {
+  ResolvedConfig config;
+  std::string name;  ///< <config>-<runtime>
+  fs::path target;
+};
+
+std::vector<Job> plan(const RunArguments& arguments) {
+  std::vector<Job> jobs;
+  for (const std::string& file : arguments.configs) {
+    Job job;
+    job.config = load_config(file, {arguments.sets, arguments.runtime});
+    job.name = fmt::format("{}-{}", fs::path(file).stem().string(),
+                           yaml::name_of(job.config.config.runtime.kind));
+    if (arguments.out.empty()) {
+      job.target = fs::path("runs") / job.name;
+    } else {
+      job.target = arguments.configs.size() == 1 ? fs::path(arguments.out)
+                                                 : fs::path(arguments.out) / job.name;
+    }
+    jobs.push_back(std::move(job));
+  }
+  std::map<fs::path, std::string_view> targets;
+  for (const Job& job : jobs) {
+    const std::string file = job.config.file.string();
+    const auto [other, added] = targets.emplace(fs::weakly_canonical(job.target), job.name);
+    if (!added) {
+      throw RunFolderExistsError(fmt::format("{} and another configuration would both be written "
+                                             "to {}: run them apart, with --out",
+                                             file, job.target.string()));
+    }
+    check_target(job.target, arguments.force);
+  }
+  return jobs;
+}
+
+Json run_job(const Job& job, bool force) {
+  RunResult result;
+  {
+    ProgressLine line(job.name);
+    result = run_config(job.config, [&](const Progress& progress) { line.update(progress); });
+  }
+  const Json figures = metrics(result);
+  RunFolder folder(job.target, force);
+  write_run(folder, job.config, result, figures);
+  folder.commit();
+  return figures;
+}
+
+/// A number with `digits` after the point, or "-" where there is none.
+std::string number(const Json& value, int digits) {
+  return value.is_number() ? fmt::format("{:.{}f}", value.get<double>(), digits) : "-";
+}
+
+/// The mean of a distribution, which is null when it has no values.
+std::string mean(const Json& distribution, int digits) {
+  return distribution.is_object() ? number(distribution["mean"], digits) : "-";
+}
+
+std::string text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
+}
+
+std::string strategy(const StrategyConfig& c) {
+  std::string out(yaml::name_of(c.kind));
+  if (c.kind == StrategyKind::kAsync) out += fmt::format(", {} slots", c.slots.value());
+  return c.graphs ? out + ", graphs" : out;
+}
+
+std::vector<std::string> row(const Job& job, const Json& figures) {
+  const Config& c = job.config.config;
+  return {job.config.file.stem().string(),
+          std::string(yaml::name_of(c.runtime.kind)),
+          strategy(c.strategy),
+          text(figures["steps"]),
+          number(figures["total_time_s"], 3),
+          mean(figures["step_time_ms"], 3),
+          number(figures["tokens_per_s"], 0),
+          number(figures["device_active_pct"], 1),
+          mean(figures["host_us_per_step"], 1),
+          text(figures["tokens_digest"]),
+          text(figures["races"])};
+}
+
+std::vector<Column> columns() {
+  return {{"config", false}, {"runtime", false},  {"strategy", false}, {"steps"},
+          {"time s"},        {"step ms"},         {"tokens/s"},        {"device active %"},
+          {"host us/step"},  {"digest"},          {"races"}};
+}
+
+}  // namespace
+
+int run_configs(const RunArguments& arguments) {
+  const std::vector<Job> jobs = plan(arguments);
+  std::vector<std::vector<std::string>> rows;
+  int status = kOk;
+  for (const Job& job : jobs) {
+    try {
+      rows.push_back(row(job, run_job(job, arguments.force)));
+      fmt::print("wrote {}\n", job.target.string());
+    } catch (const std::exception& error) {
+      std::fflush(stdout);
+      fmt::print(stderr, "syncopate: {}: {}\n", job.config.file.string(), error.what());
+      status = kRunFailed;
+    }
+  }
+  if (!rows.empty()) {
+    const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+    fmt::print("\n{}", format_table(columns(), rows, terminal));
+  }
+  return status;
+}
+
+}  // namespace syncopate::experiments::cli

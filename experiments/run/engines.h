@@ -1,0 +1,19 @@
+// Runtimes by name: the one place where a configuration's word becomes an engine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/runtime/engine.h"
+#include "experiments/config/load.h"
+
+namespace syncopate::experiments {
+
+/// An engine of one device. Throws runtime::UnavailableError where this build or machine lacks it.
+std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config);
+
+/// Whether a runtime can be used here and now: empty, or what is missing.
+std::string what_is_missing(RuntimeKind kind);
+
+}  // namespace syncopate::experiments

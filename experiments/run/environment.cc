@@ -1,0 +1,97 @@
+#include "experiments/run/environment.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "experiments/run/revision.h"
+
+#if SYNCOPATE_HAS_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace syncopate::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const auto colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string system_name() {
+  utsname names{};
+  if (::uname(&names) != 0) return "unknown";
+  return fmt::format("{} {} {}", names.sysname, names.release, names.machine);
+}
+
+#if SYNCOPATE_HAS_CUDA
+Json gpu() {
+  cudaDeviceProp properties{};
+  int driver = 0;
+  int runtime = 0;
+  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess ||
+      cudaDriverGetVersion(&driver) != cudaSuccess ||
+      cudaRuntimeGetVersion(&runtime) != cudaSuccess) {
+    return nullptr;
+  }
+  const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
+  return {{"name", properties.name},
+          {"memory_bytes", properties.totalGlobalMem},
+          {"multiprocessors", properties.multiProcessorCount},
+          {"driver_cuda", version(driver)},
+          {"runtime_cuda", version(runtime)}};
+}
+#else
+Json gpu() { return nullptr; }
+#endif
+
+}  // namespace
+
+Json environment(const Config& config) {
+  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now());
+  Json seeds{{"runtime", config.runtime.seed}};
+  if (const auto* drawn = std::get_if<GeneratedRequests>(&config.requests)) {
+    seeds["requests"] = drawn->seed;
+  }
+  if (const auto* hash = std::get_if<HashModelConfig>(&config.model)) seeds["model"] = hash->seed;
+  if (const auto* llama = std::get_if<LlamaModelConfig>(&config.model)) {
+    seeds["model"] = llama->seed;
+  }
+  Json out{{"program", "syncopate " SYNCOPATE_VERSION},
+           {"revision", revision()},
+           {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+           {"compiler",
+#if defined(__clang__)
+            "clang " __clang_version__
+#else
+            "gcc " __VERSION__
+#endif
+           }};
+#if SYNCOPATE_HAS_TORCH
+  out["libtorch"] = SYNCOPATE_TORCH_VERSION;
+#else
+  out["libtorch"] = nullptr;
+#endif
+  out["runtime"] = yaml::name_of(config.runtime.kind);
+  out["system"] = system_name();
+  out["processor"] = processor();
+  out["processor_threads"] = std::thread::hardware_concurrency();
+  out["gpu"] = config.runtime.kind == RuntimeKind::kCuda ? gpu() : Json(nullptr);
+  out["seeds"] = std::move(seeds);
+  return out;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,25 @@
+// What a client sees: times of tokens. All requests arrive at 0; a token is there when the host
+// knows it.
+#pragma once
+
+#include <vector>
+
+#include "experiments/run/run.h"
+
+namespace syncopate::experiments {
+
+/// Milliseconds.
+struct RequestLatency {
+  double ttft = 0;  ///< Time to the first token.
+  double tpot = 0;  ///< Time per output token after the first; 0 when there is only one.
+  double end = 0;   ///< To the last token.
+};
+
+/// Of a request that has at least one token.
+RequestLatency latency(const RunResult& run, const RequestRecord& request);
+
+/// Gaps between successive tokens of every request, milliseconds. A request that decodes is in
+/// every step, so its tokens are those of first_step to last_step.
+std::vector<double> token_gaps(const RunResult& run);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,19 @@
+// Models by name: the one place where a configuration's word becomes a model.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/models/model.h"
+#include "experiments/config/load.h"
+
+namespace syncopate::experiments {
+
+/// Throws runtime::UnavailableError where this build lacks it, and what the model throws on a
+/// checkpoint that it cannot use.
+std::unique_ptr<models::Model> make_model(const ResolvedConfig& config);
+
+/// Whether a model (its kKind) can be used in this build: empty, or what is missing.
+std::string what_is_missing(std::string_view model);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,111 @@
+#include "experiments/run/report.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "analysis/metrics.h"
+#include "analysis/percentiles.h"
+#include "analysis/races.h"
+#include "analysis/timeline_io.h"
+#include "experiments/run/environment.h"
+#include "experiments/run/latency.h"
+#include "experiments/run/tables.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// {mean, p50, p90, p99}, in units of `scale`; null when there are no values.
+template <class T>
+Json to_json(const analysis::Distribution<T>& values, double scale = 1) {
+  if (values.count == 0) return nullptr;
+  return {{"mean", values.mean * scale},
+          {"p50", static_cast<double>(values.p50) * scale},
+          {"p90", static_cast<double>(values.p90) * scale},
+          {"p99", static_cast<double>(values.p99) * scale}};
+}
+
+Json race_count(const runtime::Timeline& timeline) {
+  if (timeline.detail != runtime::Detail::kAll) return nullptr;
+  return analysis::summarize(timeline, analysis::find_races(timeline)).size();
+}
+
+Json batching_metrics(const RunResult& run) {
+  std::uint64_t rows = 0;
+  std::uint64_t discarded = 0;
+  for (const batching::StepRecord& step : run.steps) {
+    rows += step.rows;
+    discarded += step.discarded;
+  }
+  std::vector<double> ttft;
+  std::vector<double> tpot;
+  for (const RequestRecord& request : run.requests) {
+    if (request.new_tokens == 0) continue;
+    const RequestLatency times = latency(run, request);
+    ttft.push_back(times.ttft);
+    if (request.new_tokens > 1) tpot.push_back(times.tpot);
+  }
+  return {{"requests", run.requests.size()},
+          {"rows_computed", rows},
+          {"rows_discarded", discarded},
+          {"slot_bytes", run.slot_bytes},
+          {"ttft_ms", to_json(analysis::distribution(std::move(ttft)))},
+          {"tpot_ms", to_json(analysis::distribution(std::move(tpot)))},
+          {"itl_ms", to_json(analysis::distribution(token_gaps(run)))}};
+}
+
+}  // namespace
+
+Json metrics(const RunResult& run) {
+  constexpr double kMs = 1e-6;  // per nanosecond
+  constexpr double kUs = 1e-3;
+  const analysis::Metrics measured = analysis::measure(run.timeline);
+  const auto ms = [](runtime::Nanos time) { return static_cast<double>(time) * kMs; };
+  const double seconds = static_cast<double>(measured.total_time) * 1e-9;
+  std::uint64_t tokens = 0;
+  for (const RequestRecord& request : run.requests) tokens += request.new_tokens;
+
+  Json out;
+  out["total_time_s"] = seconds;
+  out["steps"] = run.steps.size();
+  out["tokens"] = tokens;
+  out["tokens_per_s"] = seconds > 0 ? Json(static_cast<double>(tokens) / seconds) : Json(nullptr);
+  out["device_active_pct"] = measured.device_active_pct();
+  out["kernel_active_pct"] = measured.kernel_active_pct();
+  out["host_busy_pct"] = measured.host_busy_pct();
+  out["idle_ms_by_cause"] = {{"host", ms(measured.idle.host)},
+                             {"copy", ms(measured.idle.copy)},
+                             {"event", ms(measured.idle.dependency)},
+                             {"launch", ms(measured.idle.launch)},
+                             {"drain", ms(measured.idle.drain)}};
+  out["step_time_ms"] = to_json(measured.step_time, kMs);
+  out["host_us_per_step"] = to_json(measured.host_time, kUs);
+  out["tokens_digest"] =
+      run.tokens_digest ? Json(fmt::format("{:016x}", *run.tokens_digest)) : Json(nullptr);
+  out["races"] = race_count(run.timeline);
+  out["batching"] = batching_metrics(run);
+  return out;
+}
+
+void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult& run,
+               const Json& figures) {
+  Config resolved = config.config;
+  if (config.profile) {
+    folder.write("profile.yaml", to_yaml(*config.profile));
+    resolved.runtime.profile = "profile.yaml";
+  }
+  folder.write("config.yaml", to_yaml(resolved));
+  folder.write("environment.json", environment(resolved).dump(2) + '\n');
+  folder.write("metrics.json", figures.dump(2) + '\n');
+  folder.write("steps.csv", steps_csv(run));
+  folder.write("requests.csv", requests_csv(run));
+  if (run.timeline.detail == runtime::Detail::kAll) {
+    analysis::write_timeline(run.timeline, folder.folder() / "timeline.json");
+  }
+}
+
+}  // namespace syncopate::experiments

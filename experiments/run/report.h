@@ -1,0 +1,22 @@
+// A run's figures and files.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/config/load.h"
+#include "experiments/run/run.h"
+#include "experiments/run/run_folder.h"
+
+namespace syncopate::experiments {
+
+/// metrics.json. What holds for any program stands at the top; what only the batching program has,
+/// in `batching`. `races` is the number of different races, null when the run was not logged.
+nlohmann::ordered_json metrics(const RunResult& run);
+
+/// Puts a run's files into `folder`, without committing it: config.yaml (and profile.yaml, to which
+/// it points: together they run the same again), environment.json, metrics.json, steps.csv,
+/// requests.csv, and timeline.json when the run was logged.
+void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult& run,
+               const nlohmann::ordered_json& metrics);
+
+}  // namespace syncopate::experiments

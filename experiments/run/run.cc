@@ -1,0 +1,75 @@
+#include "experiments/run/run.h"
+
+#include <cmath>
+
+#include "backend/batching/batcher.h"
+#include "backend/runtime/runtime.h"
+#include "experiments/run/engines.h"
+#include "experiments/run/models.h"
+#include "experiments/run/workload.h"
+
+namespace syncopate::experiments {
+namespace {
+
+batching::BatcherOptions batcher_options(const Config& c) {
+  batching::BatcherOptions options;
+  options.strategy = c.strategy.kind;
+  options.slots = c.strategy.slots.value();
+  options.graphs = c.strategy.graphs;
+  options.extra_host_ns = std::llround(c.host.extra_us * 1e3);
+  return options;
+}
+
+std::vector<RequestRecord> records(const batching::Batcher& batcher,
+                                   const std::vector<batching::Request>& requests) {
+  std::vector<RequestRecord> out;
+  out.reserve(requests.size());
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    const batching::RequestResult result = batcher.result(i);
+    out.push_back({static_cast<std::uint32_t>(requests[i].prompt.size()),
+                   static_cast<std::uint32_t>(result.tokens.size()), result.reason,
+                   result.first_step, result.last_step});
+  }
+  return out;
+}
+
+}  // namespace
+
+RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress) {
+  const Config& c = config.config;
+  // What must outlive the runtime comes before it.
+  const auto model = make_model(config);
+  const auto requests = make_requests(c.requests, model->vocab());
+
+  runtime::Runtime runtime(
+      make_engine(config),
+      {.detail = c.output.log ? runtime::Detail::kAll : runtime::Detail::kTimes,
+       .removed_sites = {}});
+  batching::BatcherOptions options = batcher_options(c);
+  if (on_progress) {
+    std::uint64_t most_tokens = 0;
+    for (const batching::Request& request : requests) most_tokens += request.max_new_tokens;
+    options.on_step = [&on_progress, most_tokens](std::uint64_t steps, std::uint64_t tokens) {
+      on_progress({steps, tokens, most_tokens});
+    };
+  }
+  const models::BatchLimits limits{.rows = c.limits.rows,
+                                   .tokens = c.limits.tokens,
+                                   .pages_per_row = 0,  // the batcher's to say
+                                   .page_tokens = c.limits.page_tokens,
+                                   .pages = c.limits.pages};
+  batching::Batcher batcher(runtime, runtime::Device{0}, *model, limits, std::move(options),
+                            requests);
+  const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
+  runtime.run(mains);
+
+  RunResult result;
+  result.steps.assign(batcher.steps().begin(), batcher.steps().end());
+  result.requests = records(batcher, requests);
+  result.slot_bytes = batcher.slot_bytes();
+  if (c.runtime.effects) result.tokens_digest = batcher.tokens_digest();
+  result.timeline = runtime.take_timeline();
+  return result;
+}
+
+}  // namespace syncopate::experiments

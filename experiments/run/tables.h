@@ -1,0 +1,17 @@
+// A run's steps and requests as CSV.
+#pragma once
+
+#include <string>
+
+#include "experiments/run/run.h"
+
+namespace syncopate::experiments {
+
+/// steps.csv: one line a step. device_start and device_end span the step's work on the device,
+/// copies included; empty where the runtime did not see them.
+std::string steps_csv(const RunResult& run);
+
+/// requests.csv: one line a request. Times are empty for a request without tokens.
+std::string requests_csv(const RunResult& run);
+
+}  // namespace syncopate::experiments

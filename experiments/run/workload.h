@@ -1,0 +1,15 @@
+// The requests of a run, from their description.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/batching/request.h"
+#include "experiments/config/config.h"
+
+namespace syncopate::experiments {
+
+/// Prompts and lengths are drawn from the seed, the same on every machine. `vocab` is the model's.
+std::vector<batching::Request> make_requests(const RequestsConfig& config, std::uint32_t vocab);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,216 @@
+"""The command line: exit statuses, what is written and what is not, and the post's figures."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import time
+
+import pytest
+
+PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+POST = ROOT / "configs" / "post"
+
+pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
+
+FILES = {"config.yaml", "profile.yaml", "environment.json", "metrics.json", "steps.csv",
+         "requests.csv"}
+
+SMALL = """
+program: batching
+runtime: {kind: sim, profile: h200}
+model: {kind: hash, vocab: 64}
+strategy: {kind: async}
+requests: {count: 6, prompt_tokens: {min: 2, max: 9}, max_new_tokens: {min: 3, max: 12}, seed: 4}
+limits: {rows: 3, tokens: 32, page_tokens: 4, pages: 32}
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    return file
+
+
+def syncopate(*arguments, cwd):
+    return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
+                          timeout=120)
+
+
+def metrics(folder):
+    return json.loads((folder / "metrics.json").read_text())
+
+
+def test_a_run_leaves_a_whole_folder(tmp_path, small):
+    done = syncopate("run", small, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    folder = tmp_path / "runs" / "small-sim"
+    assert {f.name for f in folder.iterdir()} == FILES | {"timeline.json"}
+    assert [f.name for f in folder.parent.iterdir()] == ["small-sim"]
+    m = metrics(folder)
+    assert m["races"] == 0
+    assert len(m["tokens_digest"]) == 16
+    lines = (folder / "requests.csv").read_text().splitlines()
+    assert len(lines) == 1 + 6
+    assert m["tokens"] == sum(int(line.split(",")[2]) for line in lines[1:])
+    assert len((folder / "steps.csv").read_text().splitlines()) == 1 + m["steps"]
+    assert json.loads((folder / "environment.json").read_text())["seeds"]["requests"] == 4
+    assert "\x1b" not in done.stdout, "no colours where there is no terminal"
+
+
+def test_the_folder_s_config_runs_the_same_again(tmp_path, small):
+    assert syncopate("run", small, "--out", "first", cwd=tmp_path).returncode == 0
+    again = syncopate("run", "first/config.yaml", "--out", "second", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    for name in ["config.yaml", "profile.yaml", "metrics.json", "steps.csv", "requests.csv",
+                 "timeline.json"]:
+        first = (tmp_path / "first" / name).read_bytes()
+        assert first == (tmp_path / "second" / name).read_bytes(), name
+
+
+def test_every_runtime_and_strategy_gives_the_same_tokens(tmp_path, small):
+    digests = set()
+    for runtime in ["sim", "cpu"]:
+        for strategy in ["default_stream", "ordered", "async"]:
+            for graphs in ["on", "off"]:
+                out = f"{runtime}-{strategy}-{graphs}"
+                done = syncopate("run", small, "--runtime", runtime, "--out", out, "--set",
+                                 f"strategy.kind={strategy}", "--set", f"strategy.graphs={graphs}",
+                                 cwd=tmp_path)
+                assert done.returncode == 0, done.stderr
+                digests.add(metrics(tmp_path / out)["tokens_digest"])
+    assert len(digests) == 1
+
+
+def test_several_configs_end_in_a_table(tmp_path, small):
+    other = tmp_path / "other.yaml"
+    other.write_text(SMALL.replace("async", "ordered"))
+    done = syncopate("run", small, other, "--out", "both", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.split("\n\n")[1].splitlines()
+    assert table[0].split()[:3] == ["config", "runtime", "strategy"]
+    assert [line.split()[0] for line in table[1:]] == ["small", "other"]
+    assert {f.name for f in (tmp_path / "both").iterdir()} == {"small-sim", "other-sim"}
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["run"], "CONFIG is required"),
+    (["run", "none.yaml"], "none.yaml: no such file"),
+    (["run", "small.yaml", "--set", "strategy.slot=2"], "did you mean 'slots'?"),
+    (["run", "small.yaml", "--set"], "--set"),
+    (["run", "small.yaml", "--runtime", "gpu"], "--runtime runtime.kind: "),
+    (["run", "small.yaml", "--colour"], "--colour"),
+    (["run", "small.yaml", "small.yaml"], "would both be written"),
+    (["run", "small.yaml", "--set", "strategy.kind=unordered"], "has races"),
+    (["check", "none"], "no such run"),
+    (["check", "."], "no timeline.json"),
+    (["dance"], "dance"),
+    ([], "subcommand"),
+])
+def test_a_wrong_command_says_so_and_writes_nothing(tmp_path, small, arguments, message):
+    before = sorted(tmp_path.rglob("*"))
+    done = syncopate(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stdout == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_all_configs_are_checked_before_the_first_one_runs(tmp_path, small):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(SMALL + "extra: 1\n")
+    assert syncopate("run", small, wrong, cwd=tmp_path).returncode == 2
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_that_fails_is_status_3_and_the_others_go_on(tmp_path, small):
+    failing = tmp_path / "failing.yaml"
+    failing.write_text(SMALL.replace("{kind: sim, profile: h200}", "{kind: cpu}").replace(
+        "{kind: hash, vocab: 64}", "{kind: llama, checkpoint: missing}"))
+    done = syncopate("run", failing, small, cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.startswith("syncopate: failing.yaml: ") or "failing.yaml: " in done.stderr
+    assert [f.name for f in (tmp_path / "runs").iterdir()] == ["small-sim"]
+
+
+def test_an_older_run_is_replaced_only_by_force(tmp_path, small):
+    assert syncopate("run", small, "--out", "a", cwd=tmp_path).returncode == 0
+    digest = metrics(tmp_path / "a")["tokens_digest"]
+    refused = syncopate("run", small, "--out", "a", "--set", "requests.seed=5", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    assert metrics(tmp_path / "a")["tokens_digest"] == digest
+    forced = syncopate("run", small, "--out", "a", "--set", "requests.seed=5", "--force",
+                       cwd=tmp_path)
+    assert forced.returncode == 0
+    assert metrics(tmp_path / "a")["tokens_digest"] != digest
+
+
+def test_a_killed_run_leaves_the_old_one_or_the_new_one(tmp_path, small):
+    """Killed at a random moment, the target is what it was or what it was to be, and whole."""
+    begin = time.monotonic()
+    assert syncopate("run", small, "--out", "a", cwd=tmp_path).returncode == 0
+    duration = time.monotonic() - begin
+    seed = random.randrange(1 << 32)
+    moments = random.Random(seed)
+    for attempt in range(12):
+        program = subprocess.Popen(
+            [PROGRAM, "run", str(small), "--out", "a", "--force", "--set", f"runtime.seed={attempt}"],
+            cwd=tmp_path, stdout=subprocess.DEVNULL)
+        time.sleep(moments.uniform(0, 1.2 * duration))
+        program.kill()
+        program.wait()
+        files = {f.name for f in (tmp_path / "a").iterdir()}
+        assert files == FILES | {"timeline.json"}, f"seed {seed}, attempt {attempt}"
+        environment = json.loads((tmp_path / "a" / "environment.json").read_text())
+        config = (tmp_path / "a" / "config.yaml").read_text()
+        assert f"seed: {environment['seeds']['runtime']}" in config
+    others = [f.name for f in tmp_path.iterdir() if f.name not in {"a", "small.yaml"}]
+    assert all(name.startswith(".a.partial-") for name in others), others
+
+
+def test_check_finds_the_races_of_a_strategy_without_events(tmp_path, small):
+    sets = ["--set", "strategy.kind=unordered", "--set", "strategy.allow_races=true"]
+    assert syncopate("run", small, "--out", "racy", *sets, cwd=tmp_path).returncode == 0
+    found = syncopate("check", "racy", cwd=tmp_path)
+    assert found.returncode == 1
+    assert len(found.stdout.splitlines()) == metrics(tmp_path / "racy")["races"] > 0
+    assert "missing" in found.stdout
+    assert syncopate("run", small, "--out", "right", cwd=tmp_path).returncode == 0
+    clean = syncopate("check", "right", cwd=tmp_path)
+    assert clean.returncode == 0
+    assert clean.stdout.startswith("no races in ")
+
+
+def test_help_version_and_list_succeed(tmp_path):
+    help_text = syncopate("--help", cwd=tmp_path)
+    assert help_text.returncode == 0
+    assert "syncopate run configs/post/sync.yaml" in help_text.stdout
+    assert syncopate("run", "--help", cwd=tmp_path).returncode == 0
+    assert syncopate("--version", cwd=tmp_path).stdout.startswith("syncopate ")
+    listed = syncopate("list", cwd=tmp_path)
+    assert listed.returncode == 0
+    for word in ["batching", "sim", "cpu", "cuda", "async", "hash", "llama", "h200", "post"]:
+        assert f"  {word} " in listed.stdout
+
+
+@pytest.mark.parametrize("config, seconds, active", [
+    # Published: total time and share of it that the GPU was active.
+    ("sync", 300.6, 76.0),
+    ("async", 234.5, 99.4),
+    # The GPU work of the synchronous run, never waiting: 300.6 s * 76.0 %.
+    ("async_predicted", 228.5, 100.0),
+])
+def test_the_post_s_runs_come_out_as_published(tmp_path, config, seconds, active):
+    done = syncopate("run", POST / f"{config}.yaml", "--out", "a", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    m = metrics(tmp_path / "a")
+    assert m["tokens"] == 32 * 8192
+    assert m["tokens_digest"] is None
+    assert abs(m["total_time_s"] / seconds - 1) < 0.005
+    assert abs(m["device_active_pct"] - active) < 0.3

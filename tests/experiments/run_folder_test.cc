@@ -1,0 +1,118 @@
+#include "experiments/run/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/experiments/scratch.h"
+
+namespace syncopate::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+void write_whole(RunFolder& folder, const std::string& text) {
+  folder.write("config.yaml", text);
+  folder.write("metrics.json", text);
+}
+
+TEST(RunFolder, IsThereOnlyAfterCommit) {
+  const Scratch scratch;
+  const fs::path target = scratch.folder() / "runs" / "a";
+  RunFolder folder(target, false);
+  write_whole(folder, "1");
+  EXPECT_FALSE(fs::exists(target));
+  folder.commit();
+  EXPECT_THAT(names_in(target), ElementsAre("config.yaml", "metrics.json"));
+  EXPECT_THAT(names_in(target.parent_path()), ElementsAre("a"));
+}
+
+TEST(RunFolder, LeavesNothingWithoutCommit) {
+  const Scratch scratch;
+  {
+    RunFolder folder(scratch.folder() / "a", false);
+    write_whole(folder, "1");
+  }
+  EXPECT_THAT(names_in(scratch.folder()), IsEmpty());
+}
+
+TEST(RunFolder, ReplacesARunOnlyWhenForcedAndOnlyAtCommit) {
+  const Scratch scratch;
+  const fs::path target = scratch.folder() / "a";
+  {
+    RunFolder first(target, false);
+    write_whole(first, "1");
+    first.write("extra", "1");
+    first.commit();
+  }
+  EXPECT_THROW(RunFolder(target, false), RunFolderExistsError);
+  {
+    RunFolder given_up(target, true);
+    write_whole(given_up, "2");
+  }
+  EXPECT_EQ(read_text(target / "metrics.json"), "1");
+  RunFolder second(target, true);
+  write_whole(second, "3");
+  EXPECT_EQ(read_text(target / "metrics.json"), "1");
+  second.commit();
+  EXPECT_EQ(read_text(target / "metrics.json"), "3");
+  EXPECT_THAT(names_in(target), ElementsAre("config.yaml", "metrics.json")) << "no mix of both";
+  EXPECT_THAT(names_in(scratch.folder()), ElementsAre("a"));
+}
+
+TEST(RunFolder, NeverReplacesWhatIsNoRun) {
+  const Scratch scratch;
+  scratch.write("folder/precious.txt", "1");
+  scratch.write("file", "1");
+  EXPECT_THROW(RunFolder(scratch.folder() / "folder", true), RunFolderExistsError);
+  EXPECT_THROW(RunFolder(scratch.folder() / "file", true), RunFolderExistsError);
+  EXPECT_EQ(read_text(scratch.folder() / "folder/precious.txt"), "1");
+}
+
+TEST(RunFolder, TakesAnEmptyFolderAndATrailingSlash) {
+  const Scratch scratch;
+  fs::create_directory(scratch.folder() / "empty");
+  RunFolder folder(scratch.folder() / "empty/", false);
+  write_whole(folder, "1");
+  folder.commit();
+  EXPECT_EQ(read_text(scratch.folder() / "empty/metrics.json"), "1");
+}
+
+TEST(RunFolder, ThatAppearsDuringTheRunIsNotOverwritten) {
+  const Scratch scratch;
+  RunFolder late(scratch.folder() / "a", false);
+  write_whole(late, "late");
+  RunFolder early(scratch.folder() / "a", false);
+  write_whole(early, "early");
+  early.commit();
+  EXPECT_THROW(late.commit(), RunFolderExistsError);
+  EXPECT_EQ(read_text(scratch.folder() / "a/metrics.json"), "early");
+}
+
+TEST(RunFolder, SaysWhereNoFolderCanBe) {
+  const Scratch scratch;
+  scratch.write("file", "1");
+  try {
+    check_target(scratch.folder() / "file" / "run", false);
+    FAIL() << "no error";
+  } catch (const RunFolderError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot make a folder in"));
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
