@@ -27,7 +27,8 @@ static_assert(sizeof(StreamCommand) == 32);
 /// A list of waiters threaded through the waiters themselves: each waits for one thing at a time.
 inline constexpr std::uint32_t kNoWaiter = UINT32_MAX;
 
-struct StreamQueue {
+/// A cache line each, so that finding one is a shift.
+struct alignas(64) StreamQueue {
   Ring<StreamCommand> pending;  ///< Not yet done, in order; only the first may be running.
   std::uint64_t done = 0;       ///< Commands done: the position that is reached.
   std::uint32_t device = 0;
