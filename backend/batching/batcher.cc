@@ -18,8 +18,21 @@ using runtime::Runtime;
 
 namespace {
 
-// Step records are reserved for a run in which steps are as many as they can be, within reason.
-constexpr std::uint64_t kReservedSteps = std::uint64_t{1} << 20;
+// About how many steps the requests take: as if rows were always full, and the longest came last.
+std::size_t expected_steps(std::span<const Request> requests, std::uint32_t rows) {
+  std::uint64_t tokens = 0;
+  std::uint64_t longest = 0;
+  for (const Request& request : requests) {
+    tokens += request.max_new_tokens;
+    longest = std::max<std::uint64_t>(longest, request.max_new_tokens);
+  }
+  return tokens / rows + longest;
+}
+
+// Log entries of a step: prepare, extra, h2d, the graph and its two nodes, d2h, block, update; and
+// their accesses, of which the KV writes are one a row.
+constexpr std::size_t kOperationsPerStep = 9;
+constexpr std::size_t kFixedAccessesPerStep = 14;
 
 DeviceContext make_context(Runtime& runtime, Device device, const models::Model& model,
                            const models::BatchLayout& layout, const BatcherOptions& options,
@@ -68,7 +81,6 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
                  requests),
       slots_(strategy_->slots()),
       in_flight_(strategy_->depth()) {
-  std::uint64_t tokens = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = requests[i];
     const auto outside = std::find_if(request.prompt.begin(), request.prompt.end(), [&](int id) {
@@ -85,7 +97,6 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
                                 " tokens are more than the model's " +
                                 std::to_string(model.max_positions()) + " positions");
     }
-    tokens += request.max_new_tokens;
   }
   const std::uint32_t rows = layout_.limits().rows;
   for (std::uint32_t s = 0; s < slots_.size(); ++s) {
@@ -115,10 +126,12 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
                    runtime.make_event(device)};
     step.rows.request.resize(rows);
   }
-  steps_.reserve(std::min(tokens, kReservedSteps));
+  steps_.reserve(expected_steps(requests, rows));
 }
 
 void Batcher::run(Host& host) {
+  host.reserve(steps_.capacity() * kOperationsPerStep,
+               steps_.capacity() * (kFixedAccessesPerStep + layout_.limits().rows));
   std::int32_t next = 0;    // to be planned
   std::int32_t oldest = 0;  // in flight
   const auto depth = static_cast<std::int32_t>(strategy_->depth());

@@ -12,12 +12,6 @@ namespace {
 constexpr Site kDefaultStreamRule = "legacy default stream";
 constexpr Site kPageableCopy = "pageable copy";
 
-// Logs are reserved once at a size that most runs never pass. Pages that stay unused cost nothing:
-// the allocator maps them on first touch.
-constexpr std::size_t kReservedOperations = std::size_t{1} << 16;
-constexpr std::size_t kReservedCalls = std::size_t{1} << 17;
-constexpr std::size_t kReservedAccesses = std::size_t{1} << 19;
-
 void add_unique(std::vector<std::uint16_t>& nodes, std::span<const std::uint16_t> more) {
   for (const std::uint16_t node : more) {
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
@@ -34,12 +28,13 @@ Host::Host(Runtime& runtime, int id)
       filters_sites_(!runtime.options_.removed_sites.empty()),
       has_default_(static_cast<bool>(runtime.default_streams_[static_cast<std::size_t>(id)])),
       streams_(runtime.timeline_.streams.size()),
-      events_(runtime.event_devices_.size()) {
-  operations_.reserve(kReservedOperations);
-  if (log_all_) {
-    calls_.reserve(kReservedCalls);
-    accesses_.reserve(kReservedAccesses);
-  }
+      events_(runtime.event_devices_.size()) {}
+
+void Host::reserve(std::size_t operations, std::size_t accesses) {
+  operations_.reserve(operations);
+  if (!log_all_) return;
+  calls_.reserve(2 * operations);  // an operation comes with about one record, wait or block
+  accesses_.reserve(accesses);
 }
 
 // -- device work -----------------------------------------------------------------------------------

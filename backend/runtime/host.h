@@ -18,6 +18,7 @@
 //   baked in.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,6 +40,10 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   Device device() const { return Device{static_cast<std::uint32_t>(id_)}; }
+
+  /// A hint: about this many operations, and with Detail::kAll accesses, will be logged. The logs
+  /// then need not grow. Memory that stays unused costs nothing: it is mapped on first touch.
+  void reserve(std::size_t operations, std::size_t accesses);
 
   /// Marks what follows as part of the program's step `step` (kNoStep: of none).
   void set_step(std::int32_t step) { step_ = step; }

@@ -2,6 +2,8 @@
 // 8,192 steps, and the scheduler's share of a step alone.
 #include <benchmark/benchmark.h>
 
+#include <memory>
+
 #include "analysis/races.h"
 #include "backend/batching/batcher.h"
 #include "backend/models/hash/hash_model.h"
@@ -80,7 +82,7 @@ void host_work_of_a_step(benchmark::State& state) {
   const auto work = requests(kSteps);
   const models::BatchLimits bounds = batching::with_width(limits(kSteps), work);
   const models::BatchLayout layout(bounds);
-  batching::Scheduler scheduler(layout, {{}, 64, 4}, work);
+  auto scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4}, work);
   std::vector<std::int32_t> input(layout.input_words());
   std::vector<std::int32_t> output(kRows, 1);
   batching::Slot slot;
@@ -94,13 +96,13 @@ void host_work_of_a_step(benchmark::State& state) {
   for (auto _ : state) {
     if (step == static_cast<std::int32_t>(kSteps)) {
       state.PauseTiming();
-      scheduler = batching::Scheduler(layout, {{}, 64, 4}, work);
+      scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4}, work);
       slot.membership = rows.membership = 0;
       step = 0;
       state.ResumeTiming();
     }
-    scheduler.plan(step++, slot, rows, true);
-    scheduler.update(rows, slot.out);
+    scheduler->plan(step++, slot, rows, true);
+    scheduler->update(rows, slot.out);
   }
 }
 BENCHMARK(host_work_of_a_step);
