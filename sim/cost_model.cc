@@ -33,11 +33,16 @@ void require_share(double share) {
 
 CopyEngine copy_engine_of(OperationKind kind) {
   switch (kind) {
-    case OperationKind::kCopyH2D: return CopyEngine::kH2D;
-    case OperationKind::kCopyD2H: return CopyEngine::kD2H;
-    case OperationKind::kCopyD2D: return CopyEngine::kD2D;
-    case OperationKind::kCopyPeer: return CopyEngine::kPeer;
-    default: throw UsageError("a copy command whose kind is not a copy");
+    case OperationKind::kCopyH2D:
+      return CopyEngine::kH2D;
+    case OperationKind::kCopyD2H:
+      return CopyEngine::kD2H;
+    case OperationKind::kCopyD2D:
+      return CopyEngine::kD2D;
+    case OperationKind::kCopyPeer:
+      return CopyEngine::kPeer;
+    default:
+      throw UsageError("a copy command whose kind is not a copy");
   }
 }
 
@@ -54,9 +59,9 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
             ns(host.query_us),         ns(host.synchronize_us),  ns(host.wake_us)};
   graph_launch_per_node_ = host.graph_launch_per_node_us * kNsPerUs;
 
-  require_terms({profile.launch.latency_us, profile.graph.start_latency_us,
-                 profile.graph.node_gap_us},
-                "latencies and gaps must be 0 or more");
+  require_terms(
+      {profile.launch.latency_us, profile.graph.start_latency_us, profile.graph.node_gap_us},
+      "latencies and gaps must be 0 or more");
   require(profile.launch.queue_depth >= 1, "the launch queue's depth must be at least 1");
   launch_latency_ = ns(profile.launch.latency_us);
   queue_depth_ = profile.launch.queue_depth;

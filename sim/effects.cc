@@ -89,9 +89,15 @@ std::uint32_t Effects::add_copy(Name name, const Region& dst, const Region& src,
 void Effects::start(std::uint32_t id) {
   Effect& effect = effects_[id];
   switch (effect.type) {
-    case Type::kGraph: land(effect.accesses, kNone); break;
-    case Type::kKernel: start_kernel(effect); break;
-    case Type::kCopy: start_copy(effect); break;
+    case Type::kGraph:
+      land(effect.accesses, kNone);
+      break;
+    case Type::kKernel:
+      start_kernel(effect);
+      break;
+    case Type::kCopy:
+      start_copy(effect);
+      break;
   }
   running_.push_back(id);
 }
@@ -131,7 +137,8 @@ void Effects::start_copy(Effect& effect) {
   for (std::uint64_t row = 0; row < src.rows; ++row) {
     std::memcpy(effect.staging.data() + at, memory_.base(src.buffer) + src.offset + row * src.pitch,
                 src.width);
-    effect.staged.push_back({memory_.base(dst.buffer) + dst.offset + row * dst.pitch, dst.width, at});
+    effect.staged.push_back(
+        {memory_.base(dst.buffer) + dst.offset + row * dst.pitch, dst.width, at});
     at += src.width;
   }
 }
@@ -139,8 +146,7 @@ void Effects::start_copy(Effect& effect) {
 void Effects::finish(std::uint32_t id) {
   running_.erase(std::find(running_.begin(), running_.end(), id));
   Effect& effect = effects_[id];
-  const bool spoiled =
-      effect.spoiled || (effect.graph != kNone && effects_[effect.graph].spoiled);
+  const bool spoiled = effect.spoiled || (effect.graph != kNone && effects_[effect.graph].spoiled);
   std::byte* staging = effect.staging.data();
   for (auto part = effect.staged.rbegin(); part != effect.staged.rend(); ++part) {
     if (spoiled) flip_low_bits(staging + part->at, part->bytes);

@@ -101,7 +101,8 @@ class EventQueue {
     std::size_t at = 0;
     for (std::size_t child = 1; child < size_; child = kArity * at + 1) {
       const std::size_t left = child + (before(events_[child + 1], events_[child]) ? 1 : 0);
-      const std::size_t right = child + 2 + (before(events_[child + 3], events_[child + 2]) ? 1 : 0);
+      const std::size_t right =
+          child + 2 + (before(events_[child + 3], events_[child + 2]) ? 1 : 0);
       const std::size_t least = before(events_[right], events_[left]) ? right : left;
       if (!before(events_[least], event)) break;
       events_[at] = events_[least];

@@ -7,10 +7,9 @@ namespace syncopate::sim {
 using runtime::Nanos;
 
 bool Fluid::submit(Nanos now, std::uint32_t task, const Demand& demand, Nanos work) {
-  const auto slots =
-      static_cast<std::int64_t>(demand.holds * static_cast<double>(kSlots) + 0.5);
-  const Kernel kernel{task, slots, demand.sm, demand.bandwidth, static_cast<double>(work), 1.0, now,
-                      now + work};
+  const auto slots = static_cast<std::int64_t>(demand.holds * static_cast<double>(kSlots) + 0.5);
+  const Kernel kernel{task, slots, demand.sm, demand.bandwidth, static_cast<double>(work),
+                      1.0,  now,   now + work};
   if (!waiting_.empty() || slots > free_slots_) {
     waiting_.push(kernel);
     return false;
@@ -58,8 +57,8 @@ void Fluid::set_rates() {
   const double sm_factor = sm > 1 ? 1 / sm : 1;
   const double bandwidth_factor = bandwidth > 1 ? 1 / bandwidth : 1;
   for (Kernel& kernel : running_) {
-    const double rate = std::min(kernel.sm > 0 ? sm_factor : 1,
-                                 kernel.bandwidth > 0 ? bandwidth_factor : 1);
+    const double rate =
+        std::min(kernel.sm > 0 ? sm_factor : 1, kernel.bandwidth > 0 ? bandwidth_factor : 1);
     if (rate == kernel.rate) continue;  // its end stands, with no rounding added
     const double done = kernel.rate * static_cast<double>(changed_ - kernel.since);
     kernel.work = std::max(0.0, kernel.work - done);

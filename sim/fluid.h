@@ -1,5 +1,5 @@
-// Kernels that run at the same time on one device, as a fluid: each runs at a rate that the scarcest
-// resource it uses allows, and work flows on continuously between changes.
+// Kernels that run at the same time on one device, as a fluid: each runs at a rate that the
+// scarcest resource it uses allows, and work flows on continuously between changes.
 //
 // For each resource (SM throughput, memory bandwidth), factor = min(1, 1 / sum of the demands of
 // what runs); a kernel's rate is the least factor of the resources it uses, so a kernel alone runs
@@ -30,8 +30,8 @@ struct Demand {
 /// before `now` have been taken. Not thread-safe.
 class Fluid {
  public:
-  /// `task` is ready to run for `work` ns at rate 1. True: it has started; false: it waits for slots
-  /// and comes out of take_started() later.
+  /// `task` is ready to run for `work` ns at rate 1. True: it has started; false: it waits for
+  /// slots and comes out of take_started() later.
   bool submit(runtime::Nanos now, std::uint32_t task, const Demand& demand, runtime::Nanos work);
 
   /// When the next kernel ends if nothing else happens; kNever when none runs.
@@ -59,8 +59,8 @@ class Fluid {
     std::uint32_t task;
     std::int64_t slots;
     double sm, bandwidth;
-    double work;            // left at `since`, in ns at rate 1
-    double rate;            // from `since` on
+    double work;  // left at `since`, in ns at rate 1
+    double rate;  // from `since` on
     runtime::Nanos since;
     runtime::Nanos end;
   };

@@ -40,9 +40,7 @@ struct GraphProgram {
   /// ones are in flight, so there are several sets, used again once free.
   std::uint32_t take_launch();
   void free_launch(std::uint32_t which) { free_launches.push_back(which); }
-  runtime::Nanos* durations_of(std::uint32_t which) {
-    return durations.data() + which * size();
-  }
+  runtime::Nanos* durations_of(std::uint32_t which) { return durations.data() + which * size(); }
   /// One for each node, and one for the launch as a whole.
   std::uint32_t* effects_of(std::uint32_t which) { return effects.data() + which * nodes.size(); }
 
@@ -53,10 +51,10 @@ struct GraphProgram {
 
   // The launch in flight.
   bool running = false;
-  bool nodes_logged = false;    ///< The host's operations hold one for each node.
+  bool nodes_logged = false;  ///< The host's operations hold one for each node.
   std::uint32_t stream = 0;
   std::uint32_t launch = 0;
-  std::uint32_t left = 0;       ///< Nodes that have not ended.
+  std::uint32_t left = 0;              ///< Nodes that have not ended.
   std::vector<std::uint16_t> missing;  ///< Per node: predecessors that have not ended.
   std::vector<std::uint32_t> waiting;  ///< Streams whose launch of this graph waits for its end.
 

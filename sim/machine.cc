@@ -73,10 +73,18 @@ void Machine::step() {
       streams_[index].arriving = false;
       advance(index);
       break;
-    case Kind::kNode: start_node(index); break;
-    case Kind::kGraph: begin_graph(index); break;
-    case Kind::kCopyEngine: end_copy(index); break;
-    case Kind::kFluid: end_kernels(index); break;
+    case Kind::kNode:
+      start_node(index);
+      break;
+    case Kind::kGraph:
+      begin_graph(index);
+      break;
+    case Kind::kCopyEngine:
+      end_copy(index);
+      break;
+    case Kind::kFluid:
+      end_kernels(index);
+      break;
   }
   while (!runnable_.empty()) {
     const std::uint32_t stream = runnable_.front();
@@ -129,7 +137,9 @@ void Machine::advance(std::uint32_t index) {
           return;
         }
         break;
-      case Command::Type::kSignal: set_flag(command.object, command.amount); break;
+      case Command::Type::kSignal:
+        set_flag(command.object, command.amount);
+        break;
     }
     complete_first(index);
   }
@@ -403,7 +413,8 @@ std::string Machine::describe(const StreamQueue& stream) const {
     case Command::Type::kWait:
       return fmt::format("waits for command {} of stream {} (it has done {})", command.amount,
                          command.object, streams_[command.object].done);
-    case Command::Type::kWaitFlag: return flag(command.object, command.amount);
+    case Command::Type::kWaitFlag:
+      return flag(command.object, command.amount);
     case Command::Type::kGraph: {
       std::string text = fmt::format("is a launch of graph {}", command.object);
       const GraphProgram& graph = graphs_[command.object];

@@ -154,11 +154,11 @@ class Machine {
   runtime::Nanos now_ = 0;
   EventQueue events_;
   std::vector<StreamQueue> streams_;
-  std::vector<Waiter> waiters_;        // hosts, then streams
-  Ring<std::uint32_t> runnable_;       // streams to advance in this instant
+  std::vector<Waiter> waiters_;   // hosts, then streams
+  Ring<std::uint32_t> runnable_;  // streams to advance in this instant
   std::vector<FlagState> flags_;
   std::vector<Device> devices_;
-  bool fluids_changed_ = false;        // in this instant
+  bool fluids_changed_ = false;  // in this instant
   std::vector<GraphProgram> graphs_;
   std::vector<std::uint32_t> graph_of_node_;
   std::vector<std::vector<runtime::Operation>*> operations_;  // by host

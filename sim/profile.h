@@ -1,5 +1,5 @@
-// HardwareProfile: every number that virtual time is made of. Plain data; experiments/ reads it from
-// configs/hardware/*.yaml, whose keys are the names here.
+// HardwareProfile: every number that virtual time is made of. Plain data; experiments/ reads it
+// from configs/hardware/*.yaml, whose keys are the names here.
 //
 // Units are in the names: _us microseconds, gb_per_s 1e9 bytes a second (bytes a nanosecond). A
 // duration is a sum of named terms, base + per_x * x, computed in double and rounded once to
@@ -20,7 +20,7 @@ struct HostCallCosts {
   double kernel_launch_us = 0;
   double graph_launch_us = 0;           ///< A graph launch …
   double graph_launch_per_node_us = 0;  ///< … and what each of its nodes adds.
-  double copy_us = 0;                   ///< An asynchronous copy, or the call part of a pageable one.
+  double copy_us = 0;  ///< An asynchronous copy, or the call part of a pageable one.
   double record_us = 0;
   double wait_us = 0;    ///< A wait for an event, or for a flag's value.
   double signal_us = 0;  ///< A flag's signal.
@@ -31,7 +31,7 @@ struct HostCallCosts {
 
 /// The way from the host to the device.
 struct LaunchPath {
-  double latency_us = 0;             ///< End of the host's call to the earliest start on the device.
+  double latency_us = 0;  ///< End of the host's call to the earliest start on the device.
   std::uint32_t queue_depth = 1024;  ///< Commands of a stream that may be pending (not yet done); a
                                      ///< call that finds its stream full holds the host. >= 1.
 };

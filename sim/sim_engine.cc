@@ -70,7 +70,9 @@ class SimEngine final : public runtime::Engine {
   // -- work ----------------------------------------------------------------------------------
 
   Interval enqueue(int host, Stream stream, const Command& command) override;
-  Interval record(int host, Event, Position) override { return charge(host, costs_.calls().record); }
+  Interval record(int host, Event, Position) override {
+    return charge(host, costs_.calls().record);
+  }
   Interval block(int host, SyncPoint point) override;
   bool reached(int host, SyncPoint point) override;
 
@@ -130,7 +132,7 @@ class SimEngine final : public runtime::Engine {
   Hosts hosts_;
   Machine machine_;
   std::vector<runtime::GraphScript> scripts_;  // by graph id; kept for their effects
-  std::vector<Position> blocked_on_;  // by host, while blocked
+  std::vector<Position> blocked_on_;           // by host, while blocked
   std::exception_ptr failure_;
   Nanos end_time_ = 0;
 };
@@ -161,13 +163,19 @@ Interval SimEngine::enqueue(int host, Stream stream, const Command& command) {
 Nanos SimEngine::cost_of_call(const Command& command) {
   const CostModel::Calls& calls = costs_.calls();
   switch (command.type) {
-    case Command::Type::kKernel: return calls.kernel_launch;
-    case Command::Type::kCopy: return calls.copy;
-    case Command::Type::kGraph: return costs_.graph_launch(machine_.graph(command.graph.id).size());
-    case Command::Type::kSignal: return calls.signal;
-    case Command::Type::kWaitFlag: return calls.wait;
+    case Command::Type::kKernel:
+      return calls.kernel_launch;
+    case Command::Type::kCopy:
+      return calls.copy;
+    case Command::Type::kGraph:
+      return costs_.graph_launch(machine_.graph(command.graph.id).size());
+    case Command::Type::kSignal:
+      return calls.signal;
+    case Command::Type::kWaitFlag:
+      return calls.wait;
     // Without an event, no call was made: the wait is the legacy default stream's rule.
-    case Command::Type::kWait: return command.event ? calls.wait : 0;
+    case Command::Type::kWait:
+      return command.event ? calls.wait : 0;
   }
   return 0;
 }
@@ -182,8 +190,7 @@ StreamCommand SimEngine::reduce(int host, const Command& command) {
       reduced.work = command.cost.work;
       reduced.amount = static_cast<std::uint64_t>(costs_.draw(host, costs_.kernel(command.cost)));
       if (effects_ != nullptr) {
-        reduced.effect =
-            effects_->add_kernel(command.name, command.kernel->host, command.accesses);
+        reduced.effect = effects_->add_kernel(command.name, command.kernel->host, command.accesses);
       }
       break;
     case Command::Type::kCopy: {

@@ -32,8 +32,8 @@ struct alignas(64) StreamQueue {
   Ring<StreamCommand> pending;  ///< Not yet done, in order; only the first may be running.
   std::uint64_t done = 0;       ///< Commands done: the position that is reached.
   std::uint32_t device = 0;
-  bool busy = false;            ///< The first command runs, or waits for something that wakes it.
-  bool arriving = false;        ///< An event for the first command's arrival is pending.
+  bool busy = false;      ///< The first command runs, or waits for something that wakes it.
+  bool arriving = false;  ///< An event for the first command's arrival is pending.
   std::uint32_t first_waiter = kNoWaiter;  ///< Hosts and streams that wait for a position here.
   std::uint32_t last_waiter = kNoWaiter;
 

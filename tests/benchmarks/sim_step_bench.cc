@@ -1,5 +1,5 @@
-// What the simulator itself takes for one step of an asynchronous batcher: an upload, a graph of two
-// kernels, a download, the two records and two waits that order them, and a block on the step
+// What the simulator itself takes for one step of an asynchronous batcher: an upload, a graph of
+// two kernels, a download, the two records and two waits that order them, and a block on the step
 // before. Through the engine's interface, without the front end's logs and without effects.
 
 #include <benchmark/benchmark.h>

@@ -111,12 +111,8 @@ TEST(Kernels, OfDifferentDevicesDoNotShare) {
   VirtualMachine machine(with_demand(1, 1), kTimesOnly, 2);
   const Stream a = machine.stream("a", StreamKind::kNonBlocking, Device{0});
   const Stream b = machine.stream("b", StreamKind::kNonBlocking, Device{1});
-  machine.run({[&](Host& host) {
-                 host.launch(a, "zero", of(Work::kForward), {}, idle_kernel());
-               },
-               [&](Host& host) {
-                 host.launch(b, "one", of(Work::kForward), {}, idle_kernel());
-               }});
+  machine.run({[&](Host& host) { host.launch(a, "zero", of(Work::kForward), {}, idle_kernel()); },
+               [&](Host& host) { host.launch(b, "one", of(Work::kForward), {}, idle_kernel()); }});
   expect_times(machine.find("zero"), 0, 100'000);
   expect_times(machine.find("one"), 0, 100'000);
 }
@@ -132,7 +128,8 @@ TEST(Profile, NumbersWithoutMeaningAreRefused) {
   refuse([](HardwareProfile& p) { p.kernel(Work::kForward).holds = 1.5; });
   refuse([](HardwareProfile& p) { p.launch.queue_depth = 0; });
   refuse([](HardwareProfile& p) { p.jitter = 1; });
-  refuse([](HardwareProfile& p) { p.graph.node_gap_us = std::numeric_limits<double>::quiet_NaN(); });
+  refuse(
+      [](HardwareProfile& p) { p.graph.node_gap_us = std::numeric_limits<double>::quiet_NaN(); });
   EXPECT_THROW(make_sim_engine(HardwareProfile{}, kTimesOnly, 0), runtime::UsageError);
 }
 

@@ -1,5 +1,5 @@
-// What operations do to memory in virtual time: when inputs are taken, when outputs appear, and what
-// spoils them.
+// What operations do to memory in virtual time: when inputs are taken, when outputs appear, and
+// what spoils them.
 
 #include <algorithm>
 #include <array>
@@ -104,7 +104,7 @@ TEST_F(Effects, InputsAreTakenAtTheStart) {
   Words result;
   machine.run([&](Host& host) {
     fill(host, pinned_in, 4);
-    host.copy(a, "up", all(in), all(pinned_in));         // lands at 16 ns
+    host.copy(a, "up", all(in), all(pinned_in));          // lands at 16 ns
     launch_add(host, b, "too early", out, in, 0, 1'000);  // starts at 0: sees zeros
     host.synchronize(b, "block b");
     host.copy(a, "down", all(pinned_out), all(out));

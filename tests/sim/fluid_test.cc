@@ -56,7 +56,7 @@ TEST(Fluid, DemandsThatFitDoNotSlowEachOther) {
 
 TEST(Fluid, TheScarcestResourceThatAKernelUsesSetsItsRate) {
   Fluid fluid;
-  fluid.submit(0, 1, {.sm = 0.25, .bandwidth = 1}, 100);   // bandwidth 1.25: rate 0.8
+  fluid.submit(0, 1, {.sm = 0.25, .bandwidth = 1}, 100);    // bandwidth 1.25: rate 0.8
   fluid.submit(0, 2, {.sm = 0.25, .bandwidth = 0.25}, 80);  // rate 0.8
   fluid.submit(0, 3, {.sm = 0.25}, 60);                     // SMs 0.75: rate 1
   // 3 ends at 60. 2 ends at 100, when 1 has done 80; alone, it needs 20 more.

@@ -113,12 +113,10 @@ TEST(Graphs, LaunchedAgainWaitForTheirEarlierLaunch) {
   VirtualMachine machine(HardwareProfile{});
   const Stream a = machine.stream(), b = machine.stream();
   machine.run([&](Host& host) {
-    const Graph graph = host.capture(a, Buffer{}, "graph", [&](Host& captured) {
-      launch(captured, a, "node", 1'000);
-    });
-    const Graph other = host.capture(a, Buffer{}, "other", [&](Host& captured) {
-      launch(captured, a, "other node", 1'000);
-    });
+    const Graph graph = host.capture(a, Buffer{}, "graph",
+                                     [&](Host& captured) { launch(captured, a, "node", 1'000); });
+    const Graph other = host.capture(
+        a, Buffer{}, "other", [&](Host& captured) { launch(captured, a, "other node", 1'000); });
     host.launch(graph, a, "first", {});
     host.launch(graph, b, "again", {});
     host.launch(graph, a, "third", {});

@@ -96,10 +96,11 @@ TEST(Hosts, AnOperationThatFailsNamesItselfAndKeepsEarlierTimes) {
   VirtualMachine machine(HardwareProfile{}, SimOptions{});
   const Stream stream = machine.stream();
   struct Nothing {};
-  const Kernel failing{.host = runtime::Body::of<[](Exec&, const Nothing&) {
-                         throw std::range_error("row 9 of 8");
-                       }>(Nothing{}),
-                       .cuda = {}};
+  const Kernel failing{
+      .host =
+          runtime::Body::of<[](Exec&, const Nothing&) { throw std::range_error("row 9 of 8"); }>(
+              Nothing{}),
+      .cuda = {}};
   try {
     machine.run([&](Host& host) {
       launch(host, stream, "good", 1'000);
@@ -118,10 +119,9 @@ TEST(Hosts, AnOperationThatFailsNamesItselfAndKeepsEarlierTimes) {
 TEST(Hosts, AKernelWithoutHostBodyCannotHaveEffects) {
   VirtualMachine machine(HardwareProfile{}, SimOptions{});
   const Stream stream = machine.stream();
-  EXPECT_THROW(machine.run([&](Host& host) {
-    host.launch(stream, "kernel", takes(1), {}, Kernel{});
-  }),
-               runtime::UsageError);
+  EXPECT_THROW(
+      machine.run([&](Host& host) { host.launch(stream, "kernel", takes(1), {}, Kernel{}); }),
+      runtime::UsageError);
 }
 
 TEST(Deadlock, NamesHostsStreamsPositionsAndWhatTheyWaitFor) {

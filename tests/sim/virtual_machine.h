@@ -32,11 +32,11 @@ using runtime::Memory;
 using runtime::Name;
 using runtime::Nanos;
 using runtime::Operation;
+using runtime::read;
 using runtime::Region;
 using runtime::Stream;
 using runtime::StreamKind;
 using runtime::Work;
-using runtime::read;
 using runtime::write;
 
 inline constexpr Device kDevice{0};
