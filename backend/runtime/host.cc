@@ -313,13 +313,11 @@ Graph Host::end_capture(std::string label) {
   }
   const auto loose = std::find(joined.begin(), joined.end(), false);
   if (loose != joined.end()) {
-    const std::string name = script_.nodes[static_cast<std::size_t>(loose - joined.begin())].name;
-    abandon_capture();
+    const Name name = script_.nodes[static_cast<std::size_t>(loose - joined.begin())].name;
     throw UsageError("capture of '" + label + "': '" + name +
                      "' is not joined back to the stream that the capture began on");
   }
   if (script_.nodes.empty()) {
-    abandon_capture();
     throw UsageError("capture of '" + label + "' holds no operation");
   }
   script_.label = std::move(label);

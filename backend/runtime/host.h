@@ -82,11 +82,11 @@ class Host {
     begin_capture(origin, workspace);
     try {
       std::forward<Fn>(body)(*this);
+      return end_capture(std::move(label));
     } catch (...) {
       abandon_capture();
       throw;
     }
-    return end_capture(std::move(label));
   }
   /// Launches a graph. `args` are in the order of their node numbers; nodes not named keep the
   /// costs and accesses of their capture.

@@ -25,30 +25,31 @@ Stream Runtime::make_stream(Device device, StreamKind kind, std::string label) {
   const bool is_default = kind == StreamKind::kLegacyDefault;
   if (is_default && default_streams_[device.id]) return default_streams_[device.id];
   const Stream stream{static_cast<std::uint32_t>(timeline_.streams.size())};
+  engine_->create_stream(stream, kind, device);  // first: it may throw
   timeline_.streams.push_back({std::move(label), kind, static_cast<std::uint16_t>(device.id)});
-  engine_->create_stream(stream, kind, device);
   if (is_default) default_streams_[device.id] = stream;
   return stream;
 }
 
 Event Runtime::make_event(Device device) {
   const Event event{static_cast<std::uint32_t>(event_devices_.size())};
-  event_devices_.push_back(device);
   engine_->create_event(event, device);
+  event_devices_.push_back(device);
   return event;
 }
 
 Flag Runtime::make_flag() {
-  const Flag flag{flags_++};
+  const Flag flag{flags_};
   engine_->create_flag(flag);
+  ++flags_;
   return flag;
 }
 
 Buffer Runtime::make_buffer(Device device, Memory memory, std::uint64_t bytes, std::string label) {
   const Buffer buffer{static_cast<std::uint32_t>(timeline_.buffers.size())};
+  std::byte* base = engine_->allocate(buffer, memory, bytes, device);
   timeline_.buffers.push_back(
       {std::move(label), memory, static_cast<std::uint16_t>(device.id), bytes});
-  std::byte* base = engine_->allocate(buffer, memory, bytes, device);
   host_data_.push_back(memory == Memory::kDevice ? nullptr : base);
   return buffer;
 }
