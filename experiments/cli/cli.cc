@@ -1,16 +1,21 @@
 #include "experiments/cli/cli.h"
 
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <cstdio>
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "experiments/cli/commands.h"
 #include "experiments/run/run_folder.h"
 #include "experiments/yaml/error.h"
+#include "experiments/yaml/nearest.h"
 
 namespace syncopate::experiments::cli {
 namespace {
@@ -35,6 +40,20 @@ constexpr const char* kRunExamples = R"(
 A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
 steps.csv, requests.csv, and timeline.json unless output.log is off.)";
 
+/// What is wrong with the first argument if it is to be a command and is none; CLI11 itself would
+/// only say that a command is missing.
+std::string unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  const std::string word = argv[1];
+  std::vector<std::string_view> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::find(names, word) != names.end()) return "";
+  const auto near = yaml::nearest(word, names);
+  return fmt::format("unknown command '{}'{} Commands: {}", word,
+                     near ? fmt::format("; did you mean '{}'?", *near) : ".",
+                     fmt::join(names, ", "));
+}
+
 int dispatch(CLI::App& app, int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "syncopate " SYNCOPATE_VERSION);
@@ -50,7 +69,8 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   run->add_option("--out", arguments.out,
                   "Folder of the run, or of the runs if there are several "
                   "(default: runs/<config>-<runtime>)");
-  run->add_flag("--force", arguments.force, "Replace a run that is there, once the new one is done");
+  run->add_flag("--force", arguments.force,
+                "Replace a run that is there, once the new one is done");
   run->footer(kRunExamples);
 
   std::string folder;
@@ -60,6 +80,10 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
 
+  if (const std::string error = unknown_command(app, argc, argv); !error.empty()) {
+    std::cerr << "syncopate: " << error << '\n';
+    return kUsageError;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -83,9 +107,10 @@ int run(int argc, const char* const* argv) {
     return status;
   };
   try {
-    CLI::App app{"How CPU and GPU work overlap in LLM serving: one program in virtual time, on CPU "
-                 "threads, and on CUDA GPUs.",
-                 "syncopate"};
+    CLI::App app{
+        "How CPU and GPU work overlap in LLM serving: one program in virtual time, on CPU "
+        "threads, and on CUDA GPUs.",
+        "syncopate"};
     return dispatch(app, argc, argv);
   } catch (const yaml::ConfigError& error) {
     return report(error.what(), kUsageError);

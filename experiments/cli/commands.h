@@ -24,7 +24,8 @@ struct RunArguments {
 
 /// All configurations are read and checked, and all targets looked at, before the first one runs.
 int run_configs(const RunArguments& arguments);
-/// Prints each different race of a run that was logged, with how often it happened. Throws NoRunError.
+/// Prints each different race of a run that was logged, with how often it happened. Throws
+/// NoRunError.
 int check_run(const std::string& folder);
 int list();
 

@@ -54,9 +54,10 @@ std::vector<Job> plan(const RunArguments& arguments) {
     const std::string file = job.config.file.string();
     const auto [other, added] = targets.emplace(fs::weakly_canonical(job.target), job.name);
     if (!added) {
-      throw RunFolderExistsError(fmt::format("{} and another configuration would both be written "
-                                             "to {}: run them apart, with --out",
-                                             file, job.target.string()));
+      throw RunFolderExistsError(
+          fmt::format("{} and another configuration would both be written "
+                      "to {}: run them apart, with --out",
+                      file, job.target.string()));
     }
     check_target(job.target, arguments.force);
   }
@@ -112,9 +113,9 @@ std::vector<std::string> row(const Job& job, const Json& figures) {
 }
 
 std::vector<Column> columns() {
-  return {{"config", false}, {"runtime", false},  {"strategy", false}, {"steps"},
-          {"time s"},        {"step ms"},         {"tokens/s"},        {"device active %"},
-          {"host us/step"},  {"digest"},          {"races"}};
+  return {{"config", false}, {"runtime", false}, {"strategy", false}, {"steps"},        {"time s"},
+          {"step ms"},       {"tokens/s"},       {"device active %"}, {"host us/step"}, {"digest"},
+          {"races"}};
 }
 
 }  // namespace

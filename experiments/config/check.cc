@@ -63,8 +63,9 @@ class Checker {
            "strategy.allow_races: true if that is wanted");
     }
     if (c.kind != StrategyKind::kAsync && *c.slots != 1) {
-      fail("strategy.slots", fmt::format("{} has one step in flight, so 1 slot; only async takes more",
-                                         yaml::name_of(c.kind)));
+      fail("strategy.slots",
+           fmt::format("{} has one step in flight, so 1 slot; only async takes more",
+                       yaml::name_of(c.kind)));
     }
   }
 
@@ -75,8 +76,8 @@ class Checker {
     }
     if (!c.shape) return;
     if (c.shape->heads % c.shape->kv_heads != 0) {
-      fail("model.shape.kv_heads", fmt::format("{} does not divide heads, which is {}",
-                                               c.shape->kv_heads, c.shape->heads));
+      fail("model.shape.kv_heads",
+           fmt::format("{} does not divide heads, which is {}", c.shape->kv_heads, c.shape->heads));
     }
     constexpr auto kStep = models::llama::LlamaConfig::kHeadDimStep;
     if (c.shape->head_dim % kStep != 0) {
@@ -121,7 +122,8 @@ class Checker {
     if (!eos) return;
     if (!config_.runtime.effects) {
       fail(path,
-           "with runtime.effects off no tokens exist, so none can end a request: remove eos (lengths "
+           "with runtime.effects off no tokens exist, so none can end a request: remove eos "
+           "(lengths "
            "then come from max_new_tokens) or set runtime.effects: true");
     }
     check_id(path, *eos);
@@ -135,8 +137,8 @@ class Checker {
       vocab = llama->shape->vocab;
     }
     if (id >= vocab) {
-      fail(path, fmt::format("token id {} is outside the model's vocabulary, 0 to {}", id,
-                             vocab - 1));
+      fail(path,
+           fmt::format("token id {} is outside the model's vocabulary, 0 to {}", id, vocab - 1));
     }
   }
 

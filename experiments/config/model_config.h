@@ -47,7 +47,9 @@ void describe(V& v, LlamaModelConfig& c) {
   v(key("shape", "Sizes of a model with random weights; this or checkpoint"), c.shape);
   v(key("seed", "Of the random weights"), c.seed);
   v(key("checkpoint", "Folder with config.json and safetensors; this or shape"), c.checkpoint);
-  v(key("invariant", "Tokens do not depend on which rows share a batch; off: faster on long prompts"), c.invariant);
+  v(key("invariant",
+        "Tokens do not depend on which rows share a batch; off: faster on long prompts"),
+    c.invariant);
 }
 
 using ModelConfig = std::variant<HashModelConfig, LlamaModelConfig>;

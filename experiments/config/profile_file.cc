@@ -68,9 +68,10 @@ fs::path find_profile(const std::string& name, const fs::path& config, const yam
   const auto repeated = std::ranges::unique(names);
   names.erase(repeated.begin(), repeated.end());
   const auto near = yaml::nearest(name, {names.begin(), names.end()});
-  throw yaml::ConfigError(where, fmt::format("runtime.profile: no profile '{}'{} There are: {}", name,
-                                             near ? fmt::format("; did you mean '{}'?", *near) : ".",
-                                             fmt::join(names, ", ")));
+  throw yaml::ConfigError(
+      where,
+      fmt::format("runtime.profile: no profile '{}'{} There are: {}", name,
+                  near ? fmt::format("; did you mean '{}'?", *near) : ".", fmt::join(names, ", ")));
 }
 
 }  // namespace syncopate::experiments

@@ -64,8 +64,7 @@ void describe(V& v, HostCallCosts& c) {
   using experiments::yaml::key, experiments::yaml::required;
   v(required("kernel_launch_us", "A kernel launch").at_least(0), c.kernel_launch_us);
   v(required("graph_launch_us", "A graph launch").at_least(0), c.graph_launch_us);
-  v(key("graph_launch_per_node_us", "Added for each node").at_least(0),
-    c.graph_launch_per_node_us);
+  v(key("graph_launch_per_node_us", "Added for each node").at_least(0), c.graph_launch_per_node_us);
   v(required("copy_us", "An asynchronous copy").at_least(0), c.copy_us);
   v(required("record_us", "An event record").at_least(0), c.record_us);
   v(required("wait_us", "A stream's wait for an event or flag").at_least(0), c.wait_us);
@@ -99,8 +98,7 @@ void describe(V& v, KernelCost& c) {
   v(key("base_us", "Every launch").at_least(0), c.base_us);
   v(key("per_row_us", "Added for each request in the batch").at_least(0), c.per_row_us);
   v(key("per_token_us", "Added for each token computed").at_least(0), c.per_token_us);
-  v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").at_least(0),
-    c.per_kv_ktoken_us);
+  v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").at_least(0), c.per_kv_ktoken_us);
   v(key("sm", "Demand on the multiprocessors, a share").range(0, 1), c.sm);
   v(key("bandwidth", "Demand on memory bandwidth, a share").range(0, 1), c.bandwidth);
   v(key("holds", "Share of the block slots held from start to end").range(0, 1), c.holds);

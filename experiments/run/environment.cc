@@ -60,8 +60,8 @@ Json gpu() { return nullptr; }
 }  // namespace
 
 Json environment(const Config& config) {
-  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now());
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   Json seeds{{"runtime", config.runtime.seed}};
   if (const auto* drawn = std::get_if<GeneratedRequests>(&config.requests)) {
     seeds["requests"] = drawn->seed;

@@ -5,15 +5,15 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr double kMs = 1e-6;  // per nanosecond
+constexpr double kNanosPerMs = 1e6;
 
 double done(const RunResult& run, std::int32_t step) {
-  return static_cast<double>(run.steps[static_cast<std::size_t>(step)].done) * kMs;
+  return static_cast<double>(run.steps[static_cast<std::size_t>(step)].done) / kNanosPerMs;
 }
 
 double step_time(const RunResult& run, std::int32_t step) {
   const auto i = static_cast<std::size_t>(step);
-  return static_cast<double>(run.steps[i].done - run.steps[i - 1].done) * kMs;
+  return static_cast<double>(run.steps[i].done - run.steps[i - 1].done) / kNanosPerMs;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::string what_is_missing([[maybe_unused]] std::string_view model) {
   return "";
 #else
   return model == LlamaModelConfig::kKind
-             ? "built without libtorch (only sim with effects off can time it)"
+             ? "built without libtorch, so it can only be timed, in sim with effects off"
              : "";
 #endif
 }

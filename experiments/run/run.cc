@@ -41,10 +41,9 @@ RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress
   const auto model = make_model(config);
   const auto requests = make_requests(c.requests, model->vocab());
 
-  runtime::Runtime runtime(
-      make_engine(config),
-      {.detail = c.output.log ? runtime::Detail::kAll : runtime::Detail::kTimes,
-       .removed_sites = {}});
+  runtime::Runtime runtime(make_engine(config), {.detail = c.output.log ? runtime::Detail::kAll
+                                                                        : runtime::Detail::kTimes,
+                                                 .removed_sites = {}});
   batching::BatcherOptions options = batcher_options(c);
   if (on_progress) {
     std::uint64_t most_tokens = 0;

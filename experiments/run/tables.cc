@@ -58,8 +58,8 @@ std::string steps_csv(const RunResult& run) {
       "step,slot,rows,tokens,discarded,kv_tokens,device_start_ms,device_end_ms,done_ms\n";
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     const batching::StepRecord& step = run.steps[i];
-    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{}\n", i, step.slot,
-                   step.rows, step.tokens, step.discarded, step.kv_tokens, ms(spans[i].start),
+    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{}\n", i, step.slot, step.rows,
+                   step.tokens, step.discarded, step.kv_tokens, ms(spans[i].start),
                    ms(spans[i].end), ms(step.done));
   }
   return out;
@@ -71,8 +71,7 @@ std::string requests_csv(const RunResult& run) {
   for (std::size_t i = 0; i < run.requests.size(); ++i) {
     const RequestRecord& request = run.requests[i];
     fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},", i, request.prompt_tokens,
-                   request.new_tokens, name(request.reason), request.first_step,
-                   request.last_step);
+                   request.new_tokens, name(request.reason), request.first_step, request.last_step);
     if (request.new_tokens == 0) {
       out += ",,\n";
       continue;

@@ -9,14 +9,14 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  /// Even over [0, bound), up to a bias of bound / 2^64.
+  /// Even over [0, bound), bound <= 2^32, up to a bias of bound / 2^32.
   std::uint32_t below(std::uint64_t bound) {
     state_ += 0x9e3779b97f4a7c15;
     std::uint64_t z = state_;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     z ^= z >> 31;
-    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(z) * bound) >> 64);
+    return static_cast<std::uint32_t>(((z >> 32) * bound) >> 32);
   }
   std::uint32_t in(const Lengths& range) {
     return range.min + below(std::uint64_t{range.max} - range.min + 1);

@@ -56,8 +56,7 @@ void block(const Node& map, int indent, std::string& out) {
     if (value.kind == Node::Kind::kMap && !value.entries.empty()) {
       out += '\n';
       block(value, indent + 2, out);
-    } else if (value.kind == Node::Kind::kList &&
-               !std::ranges::all_of(value.items, is_scalar)) {
+    } else if (value.kind == Node::Kind::kList && !std::ranges::all_of(value.items, is_scalar)) {
       out += '\n';
       for (const Node& item : value.items) out += margin + "  - " + flow(item) + '\n';
     } else {

@@ -32,7 +32,8 @@ std::optional<std::string_view> nearest(std::string_view word,
   std::size_t best_distance = 0;
   for (const std::string_view candidate : words) {
     const std::size_t distance = edit_distance(word, candidate);
-    const std::size_t allowed = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    const std::size_t allowed =
+        std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (distance > allowed || (best && distance >= best_distance)) continue;
     best = candidate;
     best_distance = distance;

@@ -10,9 +10,7 @@
 
 namespace syncopate::experiments::yaml {
 
-Node* Node::find(std::string_view key) {
-  return const_cast<Node*>(std::as_const(*this).find(key));
-}
+Node* Node::find(std::string_view key) { return const_cast<Node*>(std::as_const(*this).find(key)); }
 
 const Node* Node::find(std::string_view key) const {
   const auto at = std::ranges::find(entries, key, &Entry::key);
@@ -64,9 +62,9 @@ Node& step_into(Node& node, std::string_view part, const Where& where, std::stri
     std::size_t index = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
     if (error != std::errc() || end != part.data() + part.size() || index >= node.items.size()) {
-      throw ConfigError(where, fmt::format("'{}' is no item of {}, a list of {}: items are 0 to {}",
-                                           part, so_far, node.items.size(),
-                                           node.items.empty() ? 0 : node.items.size() - 1));
+      throw ConfigError(
+          where, fmt::format("'{}' is no item of {}, a list of {}: items are 0 to {}", part, so_far,
+                             node.items.size(), node.items.empty() ? 0 : node.items.size() - 1));
     }
     return node.items[index];
   }

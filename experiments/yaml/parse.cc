@@ -87,7 +87,8 @@ class Builder : public YAML::EventHandler {
             YAML::anchor_t anchor) {
     refuse_anchor(mark, anchor);
     if (!tag.empty() && tag != "?" && tag != "!") refuse_tag(mark, tag);
-    if (wants_key()) throw ConfigError(where(mark), "a key must be plain text; is a bracket left open?");
+    if (wants_key())
+      throw ConfigError(where(mark), "a key must be plain text; is a bracket left open?");
     stack_.push_back({node(kind, mark), std::nullopt, {}});
   }
 

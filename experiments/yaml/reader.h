@@ -148,8 +148,7 @@ class Reader {
     std::vector<std::string_view> keys{kKindKey.name};
     Fields{*this, at, keys}(kKindKey, kind);
     const Node& node = *at.node.find(kKindKey.name);
-    const std::size_t index =
-        read_choice(Cursor{node, at.path + ".kind", kKindKey}, {T::kKind...});
+    const std::size_t index = read_choice(Cursor{node, at.path + ".kind", kKindKey}, {T::kKind...});
     std::size_t alternative = 0;
     ((alternative++ == index ? read_struct(at, out.template emplace<T>(), keys) : void()), ...);
   }

@@ -108,7 +108,8 @@ def test_several_configs_end_in_a_table(tmp_path, small):
     (["run", "small.yaml", "--set", "strategy.kind=unordered"], "has races"),
     (["check", "none"], "no such run"),
     (["check", "."], "no timeline.json"),
-    (["dance"], "dance"),
+    (["dance"], "unknown command 'dance'"),
+    (["chek", "a"], "did you mean 'check'?"),
     ([], "subcommand"),
 ])
 def test_a_wrong_command_says_so_and_writes_nothing(tmp_path, small, arguments, message):

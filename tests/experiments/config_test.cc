@@ -72,8 +72,8 @@ TEST_F(ConfigWith, TheLastOverrideOfAValueHolds) {
 }
 
 TEST_F(ConfigWith, OverridesReachIntoLists) {
-  const Config c = with({"requests=[{prompt: [1, 2], max_new_tokens: 3}]",
-                         "requests.0.max_new_tokens=7"});
+  const Config c =
+      with({"requests=[{prompt: [1, 2], max_new_tokens: 3}]", "requests.0.max_new_tokens=7"});
   EXPECT_EQ(std::get<std::vector<RequestConfig>>(c.requests).at(0).max_new_tokens, 7U);
   EXPECT_THAT(error_with("requests.prompt_tokens.7.x=1"),
               StartsWith("--set requests.prompt_tokens.7.x: "));
