@@ -68,7 +68,7 @@ TEST(Pointwise, RotateTurnsEachPairHalfAHeadApart) {
   float head[] = {1.0f, 0.0f, 0.0f, 2.0f};
   const float cosines[] = {0.0f, 0.6f}, sines[] = {1.0f, 0.8f};
   rotate(head, 4, cosines, sines);
-  EXPECT_FLOAT_EQ(head[0], 0.0f);   // (1, 0) by 90 degrees
+  EXPECT_FLOAT_EQ(head[0], 0.0f);  // (1, 0) by 90 degrees
   EXPECT_FLOAT_EQ(head[2], 1.0f);
   EXPECT_FLOAT_EQ(head[1], -1.6f);  // (0, 2) by 53.13 degrees
   EXPECT_FLOAT_EQ(head[3], 1.2f);

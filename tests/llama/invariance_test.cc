@@ -30,9 +30,14 @@ LlamaConfig tiny() {
   return config;
 }
 
+/// A number below `bound`; the same on every machine, as standard distributions are not.
+std::uint32_t below(std::mt19937& random, std::uint32_t bound) {
+  return static_cast<std::uint32_t>(random() % bound);
+}
+
 Ids random_ids(std::mt19937& random, std::uint32_t count) {
   Ids ids(count);
-  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % tiny().vocab);
+  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(below(random, tiny().vocab));
   return ids;
 }
 
@@ -73,7 +78,7 @@ void run_random_schedule(const LlamaModel& model, std::uint32_t seed, Check&& ch
   std::mt19937 random(seed);
   BatchLimits limits;
   limits.rows = 5;
-  limits.page_tokens = 1 + random() % 20;
+  limits.page_tokens = 1 + below(random, 20);
   limits.pages_per_row = (kPositions + limits.page_tokens - 1) / limits.page_tokens;
   limits.pages = limits.rows * limits.pages_per_row + 3;
   limits.tokens = limits.rows * kPositions;
@@ -88,9 +93,9 @@ void run_random_schedule(const LlamaModel& model, std::uint32_t seed, Check&& ch
     free.resize(free.size() - limits.pages_per_row);
     request.done = 0;
   };
-  std::vector<Request> requests(1 + random() % limits.rows);
+  std::vector<Request> requests(1 + below(random, limits.rows));
   for (Request& request : requests) {
-    request.ids = random_ids(random, 1 + random() % kPositions);
+    request.ids = random_ids(random, 1 + below(random, kPositions));
     request.expected = one_by_one(model, request.ids);
     deal_pages(request);
   }
@@ -99,10 +104,10 @@ void run_random_schedule(const LlamaModel& model, std::uint32_t seed, Check&& ch
     std::vector<RunnerRow> rows;
     std::vector<Request*> chosen;
     for (Request& request : requests) {
-      if (random() % 8 == 0) deal_pages(request);
+      if (below(random, 8) == 0) deal_pages(request);
       const auto left = static_cast<std::uint32_t>(request.ids.size()) - request.done;
-      if (left == 0 || random() % 4 == 0) continue;
-      const std::uint32_t tokens = random() % 2 == 0 ? 1 : 1 + random() % left;
+      if (left == 0 || below(random, 4) == 0) continue;
+      const std::uint32_t tokens = below(random, 2) == 0 ? 1 : 1 + below(random, left);
       const auto first = request.ids.begin() + request.done;
       rows.push_back(
           {request.pages, static_cast<std::int32_t>(request.done), Ids(first, first + tokens)});
@@ -145,7 +150,7 @@ TEST(Invariance, APlaceInTheBatchChangesNoBit) {
     PagedRunner runner(*model, {5, 60, 2, 8, 10});
     std::vector<RunnerRow> rows;
     for (std::int32_t r = 0; r < 5; ++r) {
-      const auto mates = random_ids(random, 1 + random() % 12);
+      const auto mates = random_ids(random, 1 + below(random, 12));
       rows.push_back({{2 * r, 2 * r + 1}, 0, static_cast<std::size_t>(r) == place ? ids : mates});
     }
     EXPECT_TRUE(same_bits(runner.step(rows)[place], alone)) << "place " << place;
@@ -166,8 +171,7 @@ TEST(Invariance, ThreadsShareAModel) {
   std::vector<std::thread> threads;
   std::vector<std::vector<std::vector<float>>> results(4);
   const Ids ids = {5, 4, 3, 2, 1};
-  for (auto& result : results)
-    threads.emplace_back([&] { result = one_by_one(*model, ids); });
+  for (auto& result : results) threads.emplace_back([&] { result = one_by_one(*model, ids); });
   for (std::thread& thread : threads) thread.join();
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
 }

@@ -1,5 +1,3 @@
-#include "backend/models/llama/llama.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <random>
 
 #include "backend/models/llama/error.h"
+#include "backend/models/llama/llama.h"
 #include "tests/llama/paged_runner.h"
 
 namespace syncopate::models::llama {

@@ -26,9 +26,9 @@ TEST(Rope, FrequenciesFallByEqualFactors) {
 
 TEST(Rope, ScalingKeepsShortWavelengthsDividesLongOnesAndBlendsBetween) {
   // Wavelengths 2 pi * {1, 10, 100, 1000} = {6.283, 62.83, 628.3, 6283} against an original context
-  // of 1000: shorter than 1000 / 4 = 250 is kept, longer than 1000 / 1 is divided by 8. At 628.3 the
-  // context is 1.591549 turns, so s = (1.591549 - 1) / 3 = 0.197183 and the frequency is
-  // 0.01 * (0.197183 + 0.802817 / 8) = 0.00297535.
+  // of 1000: shorter than 1000 / 4 = 250 is kept, longer than 1000 / 1 is divided by 8. At 628.3
+  // the context is 1.591549 turns, so s = (1.591549 - 1) / 3 = 0.197183 and the frequency is 0.01 *
+  // (0.197183 + 0.802817 / 8) = 0.00297535.
   LlamaConfig config = shape(8, 1e4);
   config.rope_scaling = RopeScaling{8.0, 1.0, 4.0, 1000};
   const std::vector<float> frequencies = rope_frequencies(config);

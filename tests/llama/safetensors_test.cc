@@ -43,8 +43,8 @@ class Safetensors : public ::testing::Test {
     return write(name, little_endian(header.size(), 8) + header + data);
   }
   /// Expects that opening the file fails with an error that names it, `tensor`, and says `reason`.
-  void expect_refused(const std::string& header, const std::string& data,
-                      const std::string& tensor, const std::string& reason) const {
+  void expect_refused(const std::string& header, const std::string& data, const std::string& tensor,
+                      const std::string& reason) const {
     const auto path = write_file(header, data);
     try {
       const SafetensorsFile file(path);
@@ -64,12 +64,12 @@ TEST_F(Safetensors, ConvertsTheThreeFloatTypesExactly) {
                            little_endian(0x3fc0, 2) + little_endian(0xc2f7, 2) +          // BF16
                            little_endian(0x3e00, 2) + little_endian(0xc500, 2) +          // F16
                            little_endian(0x0001, 2) + little_endian(0xfc00, 2);
-  const SafetensorsFile file(write_file(
-      R"({"__metadata__":{"format":"pt"},)"
-      R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-      R"("b":{"dtype":"BF16","shape":[1,2],"data_offsets":[8,12]},)"
-      R"("c":{"dtype":"F16","shape":[2,2],"data_offsets":[12,20]}})",
-      data));
+  const SafetensorsFile file(
+      write_file(R"({"__metadata__":{"format":"pt"},)"
+                 R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                 R"("b":{"dtype":"BF16","shape":[1,2],"data_offsets":[8,12]},)"
+                 R"("c":{"dtype":"F16","shape":[2,2],"data_offsets":[12,20]}})",
+                 data));
   float values[4];
   file.read("a", {2}, values);
   EXPECT_EQ(values[0], 1.5f);
@@ -78,15 +78,13 @@ TEST_F(Safetensors, ConvertsTheThreeFloatTypesExactly) {
   EXPECT_EQ(values[0], 1.5f);
   EXPECT_EQ(values[1], -123.5f);
   file.read("c", {2, 2}, values);
-  EXPECT_THAT(values, ElementsAre(1.5f, -5.0f, 0x1p-24f,
-                                  -std::numeric_limits<float>::infinity()));
+  EXPECT_THAT(values, ElementsAre(1.5f, -5.0f, 0x1p-24f, -std::numeric_limits<float>::infinity()));
 }
 
 TEST_F(Safetensors, ReadsTensorsThatAreNotAligned) {
-  const SafetensorsFile file(
-      write_file(R"({"pad":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-                 R"("a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
-                 "x" + little_endian(0x40490fdb, 4)));
+  const SafetensorsFile file(write_file(R"({"pad":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                        R"("a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
+                                        "x" + little_endian(0x40490fdb, 4)));
   float value;
   file.read("a", {1}, &value);
   EXPECT_EQ(value, 0x1.921fb6p+1f);

@@ -59,8 +59,7 @@ std::unique_ptr<LlamaModel> make_llama(const LlamaConfig& config, std::uint64_t 
   return std::make_unique<LlamaModel>(config, random_weights(config, seed), options);
 }
 
-std::unique_ptr<LlamaModel> load_llama(const std::filesystem::path& folder,
-                                       LlamaOptions options) {
+std::unique_ptr<LlamaModel> load_llama(const std::filesystem::path& folder, LlamaOptions options) {
   const LlamaConfig config = load_config(folder / "config.json");
   return std::make_unique<LlamaModel>(config, load_weights(config, folder), options);
 }

@@ -17,7 +17,8 @@ class CpuForward;
 struct LlamaOptions {
   /// A row's bits depend on its own tokens alone: not on its batch-mates or its place among them,
   /// nor on whether its tokens came in one step, in chunks, or one by one. So a request gives the
-  /// same ids under every schedule. Off: libtorch's matrix product, faster on long prefills.
+  /// same ids under every schedule. A step then runs on its calling thread alone. Off: libtorch's
+  /// matrix product, which has as many threads as the caller gave libtorch.
   bool invariant = true;
 };
 

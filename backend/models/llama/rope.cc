@@ -10,8 +10,8 @@ double scaled(double frequency, const RopeScaling& scaling) {
   const double turns = scaling.original_max_position * frequency / (2.0 * std::numbers::pi);
   if (turns > scaling.high_freq_factor) return frequency;
   if (turns < scaling.low_freq_factor) return frequency / scaling.factor;
-  const double kept = (turns - scaling.low_freq_factor) /
-                      (scaling.high_freq_factor - scaling.low_freq_factor);
+  const double kept =
+      (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
   return kept * frequency + (1.0 - kept) * frequency / scaling.factor;
 }
 
@@ -20,8 +20,7 @@ double scaled(double frequency, const RopeScaling& scaling) {
 std::vector<float> rope_frequencies(const LlamaConfig& config) {
   std::vector<float> frequencies(config.head_dim / 2);
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    double frequency =
-        std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / config.head_dim);
+    double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / config.head_dim);
     if (config.rope_scaling) frequency = scaled(frequency, *config.rope_scaling);
     frequencies[i] = static_cast<float>(frequency);
   }

@@ -29,8 +29,7 @@ std::uint64_t element_bytes(const std::string& dtype) {
   if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
   if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16") return 2;
   if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
-  if (dtype == "BOOL" || dtype == "U8" || dtype == "I8" || dtype == "F8_E4M3" ||
-      dtype == "F8_E5M2")
+  if (dtype == "BOOL" || dtype == "U8" || dtype == "I8" || dtype == "F8_E4M3" || dtype == "F8_E5M2")
     return 1;
   return 0;
 }
@@ -48,7 +47,9 @@ float half_to_float(std::uint16_t half) {
   return std::bit_cast<float>(sign | rebased << 23 | fraction << 13);
 }
 
-float bfloat_to_float(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+float bfloat_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 template <float (*Convert)(std::uint16_t)>
 void convert(const std::byte* from, std::uint64_t count, float* out) {
@@ -74,7 +75,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail("cannot be opened");
-  struct stat status {};
+  struct stat status{};
   void* mapping = MAP_FAILED;
   const bool known = ::fstat(descriptor, &status) == 0;
   if (known && status.st_size > 0) {
@@ -189,8 +190,8 @@ void SafetensorsFile::read(const std::string& name, const std::vector<std::uint6
   if (found == tensors_.end()) fail(name, "is missing");
   const Tensor& tensor = found->second;
   if (tensor.shape != shape)
-    fail(name, "has shape " + to_string(tensor.shape) + "; the configuration says " +
-                   to_string(shape));
+    fail(name,
+         "has shape " + to_string(tensor.shape) + "; the configuration says " + to_string(shape));
   const std::byte* from = data_.data() + tensor.begin;
   const std::uint64_t bytes = tensor.end - tensor.begin;
   if (tensor.dtype == "F32") {

@@ -1,8 +1,9 @@
 // A reader of one safetensors file, mapped into memory.
 //
-// The format (huggingface/safetensors): eight bytes, little-endian: the header's length; the header,
-// a JSON object from tensor name to {"dtype", "shape", "data_offsets": [begin, end]}, perhaps with
-// an entry "__metadata__"; then the data, which the tensors cover exactly: no hole, no overlap.
+// The format (huggingface/safetensors): eight bytes, little-endian: the header's length; the
+// header, a JSON object from tensor name to {"dtype", "shape", "data_offsets": [begin, end]},
+// perhaps with an entry "__metadata__"; then the data, which the tensors cover exactly: no hole, no
+// overlap.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +48,8 @@ class SafetensorsFile {
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
 
   /// Converts a tensor of F32, F16 or BF16 to fp32, row-major, into `out`, which must hold its
-  /// elements. Throws CheckpointError when there is no such tensor, its shape is not `shape`, or its
-  /// type is another.
+  /// elements. Throws CheckpointError when there is no such tensor, its shape is not `shape`, or
+  /// its type is another.
   void read(const std::string& name, const std::vector<std::uint64_t>& shape, float* out) const;
 
  private:

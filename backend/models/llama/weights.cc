@@ -105,8 +105,7 @@ Weights load_weights(const LlamaConfig& config, const std::filesystem::path& fol
     reader.rows(prefix + "mlp.gate_proj.weight", config.intermediate, layer.gate_up, 0);
     reader.rows(prefix + "mlp.up_proj.weight", config.intermediate, layer.gate_up,
                 config.intermediate);
-    layer.down =
-        reader.matrix(prefix + "mlp.down_proj.weight", config.hidden, config.intermediate);
+    layer.down = reader.matrix(prefix + "mlp.down_proj.weight", config.hidden, config.intermediate);
   }
   weights.final_norm = reader.vector("model.norm.weight", config.hidden);
   if (!config.tied_embeddings)

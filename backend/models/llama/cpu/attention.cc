@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint32_t kTile = 64;
 
 /// The keys of head 0 at positions [begin, end): a page at a time, as a page's are contiguous.
-SYNCOPATE_INLINE void find_keys(const KvLayout& layout, const BatchView& batch,
-                                std::uint32_t layer, std::uint32_t row, std::uint32_t begin,
-                                std::uint32_t end, const float* pool, const float** keys) {
+SYNCOPATE_INLINE void find_keys(const KvLayout& layout, const BatchView& batch, std::uint32_t layer,
+                                std::uint32_t row, std::uint32_t begin, std::uint32_t end,
+                                const float* pool, const float** keys) {
   const auto page_tokens = static_cast<std::uint32_t>(layout.page_tokens);
   for (std::uint32_t p = begin; p < end;) {
     const float* key = pool + layout.key(batch.kv_entry(row, p), layer);

@@ -48,9 +48,9 @@ CpuForward::CpuForward(const LlamaConfig& config, Weights weights, LinearMode mo
 
 void CpuForward::step(const BatchView& batch, const BatchLimits& limits, float* pool,
                       float* workspace, std::int32_t* next_id) const {
-  const Step step{batch,          KvLayout(config_, limits.page_tokens),
-                  {config_, limits}, batch.tokens(),
-                  pool,           workspace};
+  const Step step{
+      batch,    KvLayout(config_, limits.page_tokens), {config_, limits}, batch.tokens(), pool,
+      workspace};
   embed(step);
   for (std::uint32_t layer = 0; layer < config_.layers; ++layer) {
     attention(step, layer);
@@ -84,8 +84,8 @@ void CpuForward::attention(const Step& step, std::uint32_t index) const {
     const float* sines = step.row(step.at.sines, token, head_dim / 2);
     for (std::uint32_t h = 0; h < config_.heads; ++h, head += head_dim)
       rotate(head, head_dim, cosines, sines);
-    float* key = step.pool +
-                 step.kv.key(step.batch.kv_entry(row, step.batch.position(token)), index);
+    float* key =
+        step.pool + step.kv.key(step.batch.kv_entry(row, step.batch.position(token)), index);
     for (std::uint32_t h = 0; h < config_.kv_heads; ++h, head += head_dim) {
       rotate(head, head_dim, cosines, sines);
       std::copy_n(head, head_dim, key + h * step.kv.head_floats);

@@ -15,10 +15,9 @@ at::Tensor view(const float* data, std::uint32_t rows, std::uint32_t columns) {
 
 }  // namespace
 
-Linear::Linear(Matrix weights, LinearMode mode)
-    : out_(weights.out), in_(weights.in), mode_(mode) {
-  const std::size_t floats = mode == LinearMode::kInvariant ? packed_floats(out_, in_)
-                                                            : std::size_t{out_} * in_;
+Linear::Linear(Matrix weights, LinearMode mode) : out_(weights.out), in_(weights.in), mode_(mode) {
+  const std::size_t floats =
+      mode == LinearMode::kInvariant ? packed_floats(out_, in_) : std::size_t{out_} * in_;
   packed_.reset(static_cast<float*>(::operator new[](floats * sizeof(float), kAlignment)));
   if (mode == LinearMode::kInvariant) {
     pack_panels(weights, packed_.get());

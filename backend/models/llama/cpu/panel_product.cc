@@ -65,9 +65,15 @@ void panel_product(const float* panels, std::uint32_t out, std::uint32_t in, con
     const auto to = [&] { return y + std::size_t{r} * out + o; };
     for (; r + 4 <= rows; r += 4) multiply<4>(panel, in, from(), to(), out, width);
     switch (rows - r) {
-      case 3: multiply<3>(panel, in, from(), to(), out, width); break;
-      case 2: multiply<2>(panel, in, from(), to(), out, width); break;
-      case 1: multiply<1>(panel, in, from(), to(), out, width); break;
+      case 3:
+        multiply<3>(panel, in, from(), to(), out, width);
+        break;
+      case 2:
+        multiply<2>(panel, in, from(), to(), out, width);
+        break;
+      case 1:
+        multiply<1>(panel, in, from(), to(), out, width);
+        break;
     }
   }
 }

@@ -1,9 +1,9 @@
 // A matrix product whose rows do not know of each other.
 //
 // Libraries choose a kernel, and with it the order of the additions, by the number of rows, so a
-// request's bits change with its batch-mates. Here every element is one sum over k = 0, 1, … in that
-// order, without fused multiply-adds: whatever the number of rows, a row's place among them, or
-// the machine's vector length.
+// request's bits change with its batch-mates. Here every element is one sum over k = 0, 1, … in
+// that order, without fused multiply-adds: whatever the number of rows, a row's place among them,
+// or the machine's vector length.
 //
 // W [out, in] is kept as panels of kPanel outputs: panel p holds W[p * kPanel + j][k] at
 // [p][k][j], the last one padded with zeros. A panel is read as one stream, from the cache for all
