@@ -12,7 +12,7 @@
 #include "experiments/run/revision.h"
 
 #if SYNCOPATE_HAS_CUDA
-#include <cuda_runtime_api.h>
+#include "backend/cuda/device.h"
 #endif
 
 namespace syncopate::experiments {
@@ -38,20 +38,12 @@ std::string system_name() {
 
 #if SYNCOPATE_HAS_CUDA
 Json gpu() {
-  cudaDeviceProp properties{};
-  int driver = 0;
-  int runtime = 0;
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess ||
-      cudaDriverGetVersion(&driver) != cudaSuccess ||
-      cudaRuntimeGetVersion(&runtime) != cudaSuccess) {
-    return nullptr;
-  }
-  const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
-  return {{"name", properties.name},
-          {"memory_bytes", properties.totalGlobalMem},
-          {"multiprocessors", properties.multiProcessorCount},
-          {"driver_cuda", version(driver)},
-          {"runtime_cuda", version(runtime)}};
+  const cuda::DeviceDescription device = cuda::describe_device(0);
+  return {{"name", device.name},
+          {"memory_bytes", device.memory_bytes},
+          {"multiprocessors", device.multiprocessors},
+          {"driver_cuda", device.driver_cuda},
+          {"runtime_cuda", device.runtime_cuda}};
 }
 #else
 Json gpu() { return nullptr; }

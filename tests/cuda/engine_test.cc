@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend/cuda/call.h"
+#include "backend/cuda/device.h"
 #include "backend/runtime/error.h"
 #include "tests/cuda/cuda_test.h"
 
@@ -64,7 +65,20 @@ TEST(CudaEngine, NoDeviceAtAllIsAUsageError) {
   EXPECT_THROW(make_cuda_engine({.devices = 0}), runtime::UsageError);
 }
 
+TEST(CudaDevice, OneThatIsNotThereCannotBeDescribed) {
+  EXPECT_THROW(describe_device(visible_devices()), CudaError);
+}
+
 class CudaEngineTest : public CudaTest {};
+
+TEST_F(CudaEngineTest, ItsDeviceHasANameASizeAndCudasVersions) {
+  const DeviceDescription device = describe_device(0);
+  EXPECT_NE(device.name, "");
+  EXPECT_GT(device.memory_bytes, std::size_t{1} << 30);
+  EXPECT_GT(device.multiprocessors, 0);
+  EXPECT_THAT(device.driver_cuda, testing::MatchesRegex("[0-9]+\\.[0-9]"));
+  EXPECT_THAT(device.runtime_cuda, StartsWith(std::to_string(CUDART_VERSION / 1000) + '.'));
+}
 
 TEST_F(CudaEngineTest, AFailedDriverCallSaysWhatTheDriverSays) {
   const std::string message =
