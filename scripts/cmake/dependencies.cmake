@@ -16,16 +16,6 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
 endif()
 
-# Fibers for several hosts in virtual time. Sanitizers cannot follow a switch of stacks, so there
-# (and where the library is missing) hosts are threads that take turns: slower, the same result.
-set(SYNCOPATE_HAS_FIBERS 0)
-if(NOT SYNCOPATE_SANITIZE)
-  find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
-  if(TARGET Boost::context)
-    set(SYNCOPATE_HAS_FIBERS 1)
-  endif()
-endif()
-
 # Python runs the tests that are written in it, and knows where libtorch is.
 find_program(SYNCOPATE_PYTHON python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
 find_program(SYNCOPATE_PYTHON python3 REQUIRED)
