@@ -74,7 +74,8 @@ class PagedRunner {
     fill(rows);
     run();
     std::vector<std::vector<float>> logits(rows.size());
-    const float* from = workspace_.data() + model_.logits_offset(layout_.limits()) / sizeof(float);
+    const std::size_t first = model_.logits_offset(layout_.limits()) / sizeof(float);
+    const float* from = workspace_.data() + first;
     for (auto& row : logits) {
       row.assign(from, from + model_.vocab());
       from += model_.vocab();

@@ -31,8 +31,8 @@ SYNCOPATE_INLINE Float8InMemory& as_float8(float* p) {
 }
 
 SYNCOPATE_INLINE float sum(const Float8& v) {
-  const Float8 pairs = v + __builtin_shuffle(v, Int8{4, 5, 6, 7, 0, 1, 2, 3});
-  const Float8 quads = pairs + __builtin_shuffle(pairs, Int8{2, 3, 0, 1, 6, 7, 4, 5});
+  const Float8 pairs = v + __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+  const Float8 quads = pairs + __builtin_shufflevector(pairs, pairs, 2, 3, 0, 1, 6, 7, 4, 5);
   return quads[0] + quads[1];
 }
 
