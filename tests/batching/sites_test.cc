@@ -4,33 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 
-#include "analysis/races.h"
 #include "backend/cpu/cpu_engine.h"
 #include "sim/sim_engine.h"
+#include "tests/batching/named_races.h"
 #include "tests/batching/workload.h"
 
 namespace syncopate::batching {
 namespace {
-
-using Races = std::set<std::string>;
-
-// Each race as "HAZARD buffer: earlier -> later +distance in steps", slot numbers dropped.
-Races races_of(const runtime::Timeline& timeline) {
-  Races found;
-  for (const analysis::Race& race : analysis::find_races(timeline)) {
-    const runtime::Operation& earlier = timeline.operations[race.earlier];
-    const runtime::Operation& later = timeline.operations[race.later];
-    std::string buffer = timeline.buffers[race.buffer.id].label;
-    buffer.erase(buffer.find_last_not_of("0123456789") + 1);
-    found.insert(std::string(analysis::to_string(race.hazard)) + " " + buffer + ": " +
-                 earlier.name + " -> " + later.name + " +" +
-                 std::to_string(later.step - earlier.step));
-  }
-  return found;
-}
 
 BatcherOptions options_for(StrategyKind kind, std::uint32_t slots, bool graphs) {
   BatcherOptions options;
@@ -146,18 +128,13 @@ TEST(SitesTest, ChaosAndTheCheckerAgreeOnEverySite) {
 
 // -- the two rungs that are races --------------------------------------------------------------------
 
-const Races kUnorderedRaces = {
-    "RAW inputs: h2d -> forward +0",      "RAW outputs: forward -> d2h +0",
-    "RAW host_outputs: d2h -> update +0", "WAR host_inputs: h2d -> prepare +1",
-    "WAR inputs: forward -> h2d +1",      "WAR outputs: d2h -> forward +1"};
-
 TEST(SitesTest, UnorderedIsWrongInVirtualTimeAndItsRacesAreNamed) {
   const Workload workload = plain_workload(3, 4, 12);
   for (const bool graphs : {false, true}) {
     const Outcome outcome = serve(sim::make_sim_engine({}, {}, 1), workload,
                                   options_for(StrategyKind::kUnordered, 1, graphs));
     EXPECT_NE(outcome.tokens, expected_tokens(workload));
-    EXPECT_EQ(races_of(outcome.timeline), kUnorderedRaces);
+    EXPECT_EQ(races_of(outcome.timeline), unordered_races());
   }
 }
 
@@ -182,7 +159,7 @@ TEST(SitesTest, UnorderedOnThreadsHasTheSameRaces) {
   const Workload workload = plain_workload(3, 4, 12);
   const Outcome outcome = serve(cpu::make_cpu_engine({}, 1), workload,
                                 options_for(StrategyKind::kUnordered, 1, false));
-  EXPECT_EQ(races_of(outcome.timeline), kUnorderedRaces);
+  EXPECT_EQ(races_of(outcome.timeline), unordered_races());
 }
 #endif
 

@@ -106,9 +106,9 @@ struct Outcome {
   runtime::Timeline timeline;
 };
 
-inline Outcome serve(std::unique_ptr<runtime::Engine> engine, const Workload& workload,
-                     BatcherOptions options, runtime::RuntimeOptions runtime_options = {}) {
-  const models::hash::HashModel model(workload.model);
+inline Outcome serve(std::unique_ptr<runtime::Engine> engine, const models::Model& model,
+                     const Workload& workload, BatcherOptions options,
+                     runtime::RuntimeOptions runtime_options = {}) {
   runtime::Runtime runtime(std::move(engine), std::move(runtime_options));
   options.verify_pages = true;
   Batcher batcher(runtime, runtime::Device{0}, model, workload.limits, std::move(options),
@@ -124,6 +124,13 @@ inline Outcome serve(std::unique_ptr<runtime::Engine> engine, const Workload& wo
   outcome.digest = batcher.tokens_digest();
   outcome.timeline = runtime.take_timeline();
   return outcome;
+}
+
+/// By the workload's own hash model.
+inline Outcome serve(std::unique_ptr<runtime::Engine> engine, const Workload& workload,
+                     BatcherOptions options, runtime::RuntimeOptions runtime_options = {}) {
+  return serve(std::move(engine), models::hash::HashModel(workload.model), workload,
+               std::move(options), std::move(runtime_options));
 }
 
 }  // namespace syncopate::batching
