@@ -42,6 +42,7 @@ std::uint32_t Effects::take(Name name, Type type, std::uint32_t graph) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(effects_.size()));
     effects_.emplace_back();
+    free_.reserve(effects_.capacity());  // all may be free at once, at any later time
   }
   const std::uint32_t id = free_.back();
   free_.pop_back();

@@ -1,6 +1,7 @@
 #include "backend/models/llama/cpu/linear.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include "backend/models/llama/cpu/panel_product.h"
 
@@ -34,6 +35,9 @@ void Linear::apply(const float* x, std::uint32_t rows, float* y) const {
     panel_product(packed_.get(), out_, in_, x, rows, y);
     return;
   }
+  // Each thread takes libtorch's number of threads over when it first asks: without that, one of
+  // our streams would have OpenMP's, a team for each product whatever the caller said.
+  (void)at::get_num_threads();
   const c10::InferenceMode guard;
   at::Tensor result = view(y, rows, out_);
   at::mm_out(result, view(x, rows, in_), view(packed_.get(), in_, out_));
