@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -75,21 +74,16 @@ RunFolder::RunFolder(fs::path target, bool force) : target_(named(target)), forc
   std::error_code error;
   fs::create_directories(target_.parent_path(), error);
   if (error) fail("make", target_.parent_path(), error.value());
-  std::string partial =
-      (target_.parent_path() / fmt::format(".{}.partial-XXXXXX", target_.filename().string()))
-          .string();
-  if (::mkdtemp(partial.data()) == nullptr) fail("make", partial, errno);
-  partial_ = partial;
-  fs::permissions(partial_, fs::perms(0755), error);  // mkdtemp's are the owner's alone
+  partial_.emplace(target_);
 }
 
 RunFolder::~RunFolder() {
   std::error_code ignored;
-  if (!committed_) fs::remove_all(partial_, ignored);
+  if (!committed_) fs::remove_all(folder(), ignored);
 }
 
 void RunFolder::write(const std::string& name, std::string_view text) {
-  const fs::path path = partial_ / name;
+  const fs::path path = folder() / name;
   errno = 0;
   std::ofstream file(path, std::ios::binary);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
@@ -98,19 +92,20 @@ void RunFolder::write(const std::string& name, std::string_view text) {
 }
 
 void RunFolder::commit() {
-  for (const auto& entry : fs::recursive_directory_iterator(partial_)) flush(entry.path());
-  flush(partial_);
+  const fs::path& partial = folder();
+  for (const auto& entry : fs::recursive_directory_iterator(partial)) flush(entry.path());
+  flush(partial);
   check_target(target_, force_);  // it may have come to be during the run
   std::error_code error;
   if (!fs::exists(target_, error) || fs::is_empty(target_, error)) {
-    if (::rename(partial_.c_str(), target_.c_str()) != 0) fail("name", target_, errno);
-  } else if (exchange(partial_, target_)) {
-    fs::remove_all(partial_, error);
+    if (::rename(partial.c_str(), target_.c_str()) != 0) fail("name", target_, errno);
+  } else if (exchange(partial, target_)) {
+    fs::remove_all(partial, error);
   } else {
     // No exchange on this file system: for a moment neither run has the name.
-    const fs::path old = partial_.string() + ".old";
+    const fs::path old = partial.string() + ".old";
     if (::rename(target_.c_str(), old.c_str()) != 0) fail("move", target_, errno);
-    if (::rename(partial_.c_str(), target_.c_str()) != 0) fail("name", target_, errno);
+    if (::rename(partial.c_str(), target_.c_str()) != 0) fail("name", target_, errno);
     fs::remove_all(old, error);
   }
   committed_ = true;

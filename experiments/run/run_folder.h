@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "backend/runtime/error.h"
+#include "experiments/run/partial_folder.h"
 
 namespace syncopate::experiments {
 
@@ -26,7 +28,7 @@ void check_target(const std::filesystem::path& target, bool force);
 
 /// Files go into a hidden folder beside the target, which takes the target's name in one step at
 /// commit(). A run that is killed leaves at most that hidden folder, `.NAME.partial-…`, never a
-/// target that looks whole or a mix of two runs.
+/// target that looks whole or a mix of two runs; the next run to the same target removes it.
 class RunFolder {
  public:
   /// Throws as check_target() does, and RunFolderError when the hidden folder cannot be made.
@@ -37,7 +39,7 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   /// Where files may be put until commit().
-  const std::filesystem::path& folder() const { return partial_; }
+  const std::filesystem::path& folder() const { return partial_->path(); }
   void write(const std::string& name, std::string_view text);
   /// Flushes all files to the disk, then gives the folder its name; an older run there is swapped
   /// out in the same step and removed.
@@ -45,7 +47,7 @@ class RunFolder {
 
  private:
   std::filesystem::path target_;
-  std::filesystem::path partial_;
+  std::optional<PartialFolder> partial_;  ///< Made once the target is known to be free.
   bool force_;
   bool committed_ = false;
 };

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -48,6 +49,21 @@ TEST(RunFolder, LeavesNothingWithoutCommit) {
     write_whole(folder, "1");
   }
   EXPECT_THAT(names_in(scratch.folder()), IsEmpty());
+}
+
+TEST(RunFolder, RemovesWhatAKilledRunLeftAndNothingElse) {
+  const Scratch scratch;
+  scratch.write(".a.partial-killed/config.yaml", "1");
+  scratch.write(".a.partial-killed.old/config.yaml", "a run on its way out");
+  scratch.write(".ab.partial-killed/config.yaml", "another target's");
+  RunFolder alive(scratch.folder() / "a", false);
+  write_whole(alive, "alive");
+  RunFolder next(scratch.folder() / "a", false);
+  EXPECT_THAT(names_in(scratch.folder()),
+              UnorderedElementsAre(".a.partial-killed.old", ".ab.partial-killed",
+                                   alive.folder().filename(), next.folder().filename()));
+  alive.commit();
+  EXPECT_EQ(read_text(scratch.folder() / "a/metrics.json"), "alive");
 }
 
 TEST(RunFolder, ReplacesARunOnlyWhenForcedAndOnlyAtCommit) {

@@ -1,0 +1,29 @@
+// The hidden folder that a run's files are written into before it has its name.
+#pragma once
+
+#include <filesystem>
+
+namespace syncopate::experiments {
+
+/// Makes `.NAME.partial-XXXXXX` beside a target of that name, and holds a lock on it that ends with
+/// the process. So what a killed run left is told from what another run is still writing: the next
+/// run to the same target removes the one and leaves the other alone.
+///
+/// On a file system without locks for folders nothing is removed.
+class PartialFolder {
+ public:
+  /// Throws RunFolderError when the folder cannot be made. The parent of `target` must exist.
+  explicit PartialFolder(const std::filesystem::path& target);
+  /// Gives up the lock; what becomes of the folder is its owner's business.
+  ~PartialFolder();
+  PartialFolder(const PartialFolder&) = delete;
+  PartialFolder& operator=(const PartialFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+}  // namespace syncopate::experiments
