@@ -20,8 +20,7 @@
 namespace syncopate::experiments::cli {
 namespace {
 
-constexpr const char* kExamples = R"(
-Examples:
+constexpr const char* kExamples = R"(Examples:
   syncopate run configs/post/sync.yaml configs/post/async.yaml
       the post's two runs in virtual time, and a table of both
   syncopate run configs/demo/async_cpu.yaml
@@ -36,9 +35,9 @@ Examples:
 Exit status: 0 done; 1 check found races; 2 wrong command line or configuration, nothing written;
 3 a run failed.)";
 
-constexpr const char* kRunExamples = R"(
-A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
-steps.csv, requests.csv, and timeline.json unless output.log is off.)";
+constexpr const char* kRunExamples = R"(A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
+steps.csv, requests.csv, timeline.json unless output.log is off, and tokens.json with
+output.tokens.)";
 
 /// What is wrong with the first argument if it is to be a command and is none; CLI11 itself would
 /// only say that a command is missing.
@@ -57,7 +56,6 @@ std::string unknown_command(const CLI::App& app, int argc, const char* const* ar
 int dispatch(CLI::App& app, int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "syncopate " SYNCOPATE_VERSION);
-  app.footer(kExamples);
 
   RunArguments arguments;
   CLI::App* run = app.add_subcommand("run", "Run configurations; each leaves a folder");
@@ -79,6 +77,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
 
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
+  app.footer(kExamples);  // last: a command would take it over as its own
 
   if (const std::string error = unknown_command(app, argc, argv); !error.empty()) {
     std::cerr << "syncopate: " << error << '\n';
