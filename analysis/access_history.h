@@ -71,7 +71,7 @@ class AccessHistory {
 
   const runtime::Timeline& timeline_;
   std::vector<std::vector<Use>> uses_;  // by buffer
-  std::vector<Visit> visits_;
+  runtime::Log<Visit> visits_;
   std::vector<Race> races_;
   std::size_t first_race_ = 0;  // of the operation being visited
 };

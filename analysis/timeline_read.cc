@@ -97,11 +97,11 @@ class Reader {
     return found;
   }
 
-  template <class Row>
-  void rows(const json& parent, std::string_view key, std::vector<Row>& out) {
+  template <class Rows>
+  void rows(const json& parent, std::string_view key, Rows& out) {
     const json& columns = member(parent, key);
     bool first = true;
-    Columns<Row>::for_each([&](std::string_view name, auto field) {
+    Columns<typename Rows::value_type>::for_each([&](std::string_view name, auto field) {
       const json& column = list(columns, name);
       place_ = fmt::format("{}.{}", key, name);
       if (first) out.resize(column.size());

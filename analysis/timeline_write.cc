@@ -82,11 +82,11 @@ class Writer {
     put("],\n");
   }
 
-  template <class Row>
-  void rows(std::string_view key, const std::vector<Row>& list, std::string_view after = ",\n") {
+  template <class Rows>
+  void rows(std::string_view key, const Rows& list, std::string_view after = ",\n") {
     put("\"{}\":{{", key);
     bool first = true;
-    Columns<Row>::for_each([&](std::string_view column, auto field) {
+    Columns<typename Rows::value_type>::for_each([&](std::string_view column, auto field) {
       put("{}\n\"{}\":[", first ? "" : ",", column);
       first = false;
       for (std::size_t i = 0; i < list.size(); ++i) {

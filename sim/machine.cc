@@ -47,7 +47,7 @@ void Machine::add_graph(std::uint32_t graph, GraphProgram program) {
   graphs_[graph] = std::move(program);
 }
 
-void Machine::attach(int host, std::vector<Operation>& operations) {
+void Machine::attach(int host, runtime::Log<Operation>& operations) {
   operations_[static_cast<std::size_t>(host)] = &operations;
 }
 

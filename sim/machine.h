@@ -32,7 +32,7 @@ class Machine {
   void add_graph(std::uint32_t graph, GraphProgram program);
   GraphProgram& graph(std::uint32_t graph) { return graphs_[graph]; }
   /// Where the operations of `host` are, to stamp.
-  void attach(int host, std::vector<runtime::Operation>& operations);
+  void attach(int host, runtime::Log<runtime::Operation>& operations);
 
   const StreamQueue& stream(std::uint32_t stream) const { return streams_[stream]; }
   /// Arrivals of a stream never decrease, and none is before the events done so far.
@@ -137,7 +137,7 @@ class Machine {
   GraphProgram& graph_of(std::uint32_t node) { return graphs_[graph_of_node_[node]]; }
   // Null where nothing is logged.
   runtime::Operation* operation_of(const StreamCommand& command, std::uint32_t offset = 0) const {
-    std::vector<runtime::Operation>* operations = operations_[command.host];
+    runtime::Log<runtime::Operation>* operations = operations_[command.host];
     if (operations == nullptr || command.operation == runtime::Command::kNoOperation) {
       return nullptr;
     }
@@ -161,7 +161,7 @@ class Machine {
   bool fluids_changed_ = false;  // in this instant
   std::vector<GraphProgram> graphs_;
   std::vector<std::uint32_t> graph_of_node_;
-  std::vector<std::vector<runtime::Operation>*> operations_;  // by host
+  std::vector<runtime::Log<runtime::Operation>*> operations_;  // by host
 };
 
 }  // namespace syncopate::sim

@@ -90,7 +90,7 @@ class SimEngine final : public runtime::Engine {
 
   // -- the run -------------------------------------------------------------------------------
 
-  void attach(int host, std::vector<Operation>& operations, std::vector<Access>&) override {
+  void attach(int host, runtime::Log<Operation>& operations) override {
     machine_.attach(host, operations);
   }
   void run(int hosts, const std::function<void(int host)>& main) override;

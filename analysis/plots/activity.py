@@ -2,9 +2,10 @@
 
     python analysis/plots/activity.py RUN... --out FILE_STEM [--labels TEXT...] [--window FIRST LAST]
 
-Runs are stacked on one time axis. In a band, green is device active, red is host active with the
+Runs are stacked on one time axis, and so are their windows. In a band, green is device active, red is host active with the
 device idle, grey is both idle or waiting. Where a step is too short to be seen, the band's height is
-divided by the shares, so a long run is drawn as truly as a short one. Writes FILE_STEM.png and FILE_STEM.svg.
+divided by the shares, so a long run is drawn as truly as a short one. Writes FILE_STEM.png and
+FILE_STEM.svg.
 """
 
 import argparse
@@ -65,9 +66,10 @@ def draw_band(axis, run, limit):
     )
     axis.set(xlim=(0, limit), ylim=(0, 1), yticks=[])
     axis.set_title(
-        f"{run.label}, {run.how}: {format_time(run.total)}, device active {run.active_pct:.1f} %, "
-        f"idle {100 - run.active_pct:.1f} %",
+        f"{run.label}, {run.how}: {format_time(run.total, limit)}, "
+        f"device active {run.active_pct:.1f} %, idle {100 - run.active_pct:.1f} %",
         loc="left",
+        pad=12,
     )
     for side in ("top", "right", "left"):
         axis.spines[side].set_visible(False)
@@ -91,8 +93,9 @@ def rows_of(run):
     return sorted(order, key=lambda row: (order[row], row))
 
 
-def draw_rows(axis, run, begin, end):
-    scale, unit = unit_of(end - begin)
+def draw_rows(axis, run, begin, end, span):
+    """The streams from `begin` to `end`, on an axis that is `span` long."""
+    scale, unit = unit_of(span)
     rows = rows_of(run)
     for index, row in enumerate(rows):
         at = (run.row == row) & (run.end > begin) & (run.start < end)
@@ -109,12 +112,12 @@ def draw_rows(axis, run, begin, end):
                 linewidth=0.8,
             )
             if kind in ("kernel", "graph"):
-                label_steps(axis, index, run.step[shown], starts, widths, begin, end, scale)
+                label_steps(axis, index, run.step[shown], starts, widths, begin, span, scale)
     axis.set(
-        xlim=(0, (end - begin) * scale),
+        xlim=(0, span * scale),
         ylim=(len(rows) - 0.4, -0.6),
         yticks=range(len(rows)),
-        xlabel=f"{unit} from {format_time(begin)}",
+        xlabel=f"{unit} from {format_time(begin, run.total)} on",
     )
     axis.set_yticklabels(rows)
     for side in ("top", "right", "left"):
@@ -122,9 +125,9 @@ def draw_rows(axis, run, begin, end):
     axis.tick_params(axis="y", length=0)
 
 
-def label_steps(axis, index, steps, starts, widths, begin, end, scale):
+def label_steps(axis, index, steps, starts, widths, begin, span, scale):
     for step, start, width in zip(steps, starts, widths):
-        if step >= 0 and width > 0.03 * (end - begin):
+        if step >= 0 and width > 0.03 * span:
             middle = (start - begin + width / 2) * scale
             axis.text(middle, index, str(step), ha="center", va="center")
 
@@ -135,8 +138,9 @@ def unit_of(seconds):
     return (1e3, "ms") if seconds >= 2e-3 else (1e6, "µs")
 
 
-def format_time(seconds):
-    scale, unit = unit_of(seconds)
+def format_time(seconds, like=None):
+    """In the unit of `like`, or in its own."""
+    scale, unit = unit_of(like or seconds)
     return f"{seconds * scale:.4g} {unit}"
 
 
@@ -154,7 +158,7 @@ def draw(runs, window=None):
     """The figure of `runs`: for each a band, and below it the streams in a window of steps."""
     heights = []
     for run in runs:
-        heights += [0.7, 0.36 * len(rows_of(run)) + 0.1]
+        heights += [0.55, 0.27 * len(rows_of(run)) + 0.1]
     figure, axes = plt.subplots(
         len(heights),
         1,
@@ -163,19 +167,20 @@ def draw(runs, window=None):
         layout="constrained",
     )
     limit = max(run.total for run in runs)
+    windows = [window_of(run, *(window or default_window(run))) for run in runs]
+    span = max(end - begin for begin, end in windows)
     scale, unit = unit_of(limit)
     for index, run in enumerate(runs):
         band, rows = axes[2 * index], axes[2 * index + 1]
         draw_band(band, run, limit)
         band.xaxis.set_major_formatter(lambda x, _: f"{x * scale:g}")
         band.set_xlabel(f"{unit} since the start")
-        first, last = window or default_window(run)
-        draw_rows(rows, run, *window_of(run, first, last))
+        draw_rows(rows, run, *windows[index], span)
     kinds = {kind for run in runs for kind in run.kind}
     keys = [
         Patch(facecolor=DEVICE, label="device active"),
         Patch(facecolor=HOST, label="host active, device idle"),
-        Patch(facecolor=IDLE, label="both idle or waiting"),
+        Patch(facecolor=IDLE, label="both idle; host waiting"),
         Patch(facecolor=HOST_WORK, label="host at work"),
     ]
     keys += [Patch(facecolor=COPY_COLOURS[kind], label=f"{kind} copy") for kind in COPIES

@@ -52,10 +52,16 @@ Scheduler::Scheduler(const BatchLayout& layout, KvPool kv, std::span<const Reque
       refuse(i, "needs " + std::to_string(needs) + " KV pages at its end; " +
                     std::to_string(most) + " is the most that it can have");
     }
-    states_[i].first_token = static_cast<std::uint32_t>(tokens);
     tokens += request.max_new_tokens;
   }
   tokens_.resize(tokens);
+  std::int32_t* next = tokens_.data();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    states_[i].tokens = next;
+    states_[i].max_new_tokens = requests[i].max_new_tokens;
+    states_[i].eos = requests[i].eos;
+    next += requests[i].max_new_tokens;
+  }
   rows_.reserve(limits.rows);
   std::iota(seats_.rbegin(), seats_.rend(), 0U);
 }
@@ -82,7 +88,6 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
     for (std::uint32_t r = 0; r < rows.rows; ++r) rows.request[r] = rows_[r].request;
     rows.membership = membership_;
   }
-  slot.kv_writes.clear();
   write_decodes(slot, previous_in_flight);
   if (prefills_ > 0) write_prefills(slot);
 
@@ -110,21 +115,25 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
 }
 
 std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids) {
+  State* const states = states_.data();
+  const std::uint32_t* const request = rows.request.data();
+  const std::uint32_t count = rows.rows;
   std::uint32_t discarded = 0;
-  for (std::uint32_t row = 0; row < rows.rows; ++row) {
-    State& state = states_[rows.request[row]];
+  for (std::uint32_t row = 0; row < count; ++row) {
+    State& state = states[request[row]];
     if (state.reason != FinishReason::kNone) {  // it ended while this step was in flight
       ++discarded;
       continue;
     }
-    const Request& request = requests_[rows.request[row]];
     const std::int32_t id = ids[row];
-    tokens_[state.first_token + state.known++] = id;
-    if (state.known == 1) state.first_step = rows.step;
-    if (std::find(request.eos.begin(), request.eos.end(), id) != request.eos.end()) {
+    const std::uint32_t known = state.known;
+    state.known = known + 1;
+    state.tokens[known] = id;
+    if (known == 0) state.first_step = rows.step;
+    if (is_eos(state, id)) {
       state.reason = FinishReason::kEos;
       ended_by_eos_ = true;
-    } else if (state.known == request.max_new_tokens) {
+    } else if (known + 1 == state.max_new_tokens) {
       state.reason = FinishReason::kLength;
     } else {
       continue;
@@ -132,9 +141,16 @@ std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids) {
     state.last_step = rows.step;
     --unfinished_;
   }
-  tokens_done_ += rows.rows - discarded;
+  tokens_done_ += count - discarded;
   if (ledger_.complete(rows.step) > 0) may_admit_ = true;
   return discarded;
+}
+
+bool Scheduler::is_eos(const State& state, std::int32_t id) {
+  for (const std::int32_t end : state.eos) {
+    if (id == end) return true;
+  }
+  return false;
 }
 
 bool Scheduler::has_work() const {
@@ -144,8 +160,7 @@ bool Scheduler::has_work() const {
 
 RequestResult Scheduler::result(std::uint32_t request) const {
   const State& state = states_[request];
-  return {std::span(tokens_).subspan(state.first_token, state.known), state.reason,
-          state.first_step, state.last_step};
+  return {{state.tokens, state.known}, state.reason, state.first_step, state.last_step};
 }
 
 void Scheduler::verify() const {
@@ -240,6 +255,9 @@ void Scheduler::grow(Row& row, std::uint32_t entries) {
     table(row)[row.pages] = static_cast<std::int32_t>(ledger_.take(row.request));
   }
   row.page_end = row.pages * layout_.limits().page_tokens;
+  const auto last_page = static_cast<std::uint64_t>(table(row)[row.pages - 1]);
+  const std::uint32_t place = entries - 1 - (row.page_end - layout_.limits().page_tokens);
+  row.next_entry = last_page * kv_.page_bytes + place * kv_.entry_bytes;
 }
 
 // -- filling the inputs ------------------------------------------------------------------------------
@@ -264,24 +282,36 @@ void Scheduler::write_membership(Slot& slot, bool previous_in_flight) {
   slot.carried = previous_in_flight;
 }
 
+// The loop of a steady step. What it stores could be anywhere for all that the compiler knows, so
+// everything it needs is in locals, and each row is read before it is written.
 void Scheduler::write_decodes(Slot& slot, bool previous_in_flight) {
   const std::uint32_t decodes = slot.rows - prefills_;
-  std::int32_t* positions = slot.in + layout_.positions();
-  std::int32_t* kv_length = slot.in + layout_.kv_length();
+  const std::uint64_t entry_bytes = kv_.entry_bytes;
+  const std::uint64_t written = entry_bytes > 0 ? entry_bytes : kv_.page_bytes;
+  const runtime::Buffer pool = kv_.buffer;
+  slot.kv_writes.resize(decodes);
+  std::int32_t* const positions = slot.in + layout_.positions();
+  std::int32_t* const kv_length = slot.in + layout_.kv_length();
+  const std::uint32_t* const pages_written = slot.pages_written.data();
+  runtime::Access* const kv_writes = slot.kv_writes.data();
+  Row* const rows = rows_.data();
   for (std::uint32_t r = 0; r < decodes; ++r) {
-    Row& row = rows_[r];
+    Row& row = rows[r];
     if (row.position == row.page_end) grow(row, row.position + 1);
-    if (slot.pages_written[r] != row.pages) write_pages(slot, r);
-    positions[r] = static_cast<std::int32_t>(row.position);
-    kv_length[r] = static_cast<std::int32_t>(row.position + 1);
-    declare_writes(slot, row, row.position, row.position + 1);
-    ++row.position;
+    if (pages_written[r] != row.pages) write_pages(slot, r);
+    const std::uint32_t position = row.position;
+    const std::uint64_t entry = row.next_entry;
+    row.position = position + 1;
+    row.next_entry = entry + entry_bytes;
+    positions[r] = static_cast<std::int32_t>(position);
+    kv_length[r] = static_cast<std::int32_t>(position + 1);
+    kv_writes[r] = {entry, entry + written, pool, true};
   }
   if (previous_in_flight) return;
-  std::int32_t* ids = slot.in + layout_.ids();
+  std::int32_t* const ids = slot.in + layout_.ids();
   for (std::uint32_t r = 0; r < decodes; ++r) {
-    const State& state = states_[rows_[r].request];
-    ids[r] = tokens_[state.first_token + state.known - 1];
+    const State& state = states_[rows[r].request];
+    ids[r] = state.tokens[state.known - 1];
   }
 }
 
@@ -297,7 +327,8 @@ void Scheduler::write_prefills(Slot& slot) {
     std::iota(slot.in + layout_.positions() + start, slot.in + layout_.positions() + start + size,
               0);
     slot.in[layout_.kv_length() + r] = static_cast<std::int32_t>(size);
-    declare_writes(slot, row, 0, size);
+    declare_prefill(slot, row, size);
+    row.next_entry += kv_.entry_bytes;  // grow() left it at the prompt's last
     row.position = size;
   }
 }
@@ -311,23 +342,13 @@ void Scheduler::write_pages(Slot& slot, std::uint32_t r) {
   slot.block_table_changed = true;
 }
 
-void Scheduler::declare_writes(Slot& slot, const Row& row, std::uint32_t begin,
-                               std::uint32_t end) {
+void Scheduler::declare_prefill(Slot& slot, const Row& row, std::uint32_t entries) {
   const std::uint32_t per_page = layout_.limits().page_tokens;
-  while (begin < end) {
-    const std::uint32_t index = begin / per_page;
-    const std::uint32_t page_end = std::min(end, (index + 1) * per_page);
-    const auto page = static_cast<std::uint64_t>(table(row)[index]);
-    const std::uint64_t base = page * kv_.page_bytes;
-    if (kv_.entry_bytes == 0) {
-      slot.kv_writes.push_back({base, base + kv_.page_bytes, kv_.buffer, true});
-    } else {
-      slot.kv_writes.push_back({base + (begin - index * per_page) * kv_.entry_bytes,
-                                base + (page_end - index * per_page) * kv_.entry_bytes,
-                                kv_.buffer,
-                                true});
-    }
-    begin = page_end;
+  for (std::uint32_t index = 0; index < row.pages; ++index) {
+    const std::uint32_t in_page = std::min(per_page, entries - index * per_page);
+    const std::uint64_t bytes = kv_.entry_bytes > 0 ? in_page * kv_.entry_bytes : kv_.page_bytes;
+    const std::uint64_t page = static_cast<std::uint64_t>(table(row)[index]) * kv_.page_bytes;
+    slot.kv_writes.push_back({page, page + bytes, kv_.buffer, true});
   }
 }
 

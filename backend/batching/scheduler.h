@@ -62,8 +62,10 @@ class Scheduler {
 
  private:
   struct State {
-    std::uint32_t first_token = 0;  // of its output, in tokens_
-    std::uint32_t known = 0;        // tokens taken so far
+    std::int32_t* tokens = nullptr;            // its output, in tokens_
+    std::uint32_t known = 0;                   // tokens taken so far
+    std::uint32_t max_new_tokens = 0;          // as the request says; here to be near
+    std::span<const std::int32_t> eos;         // likewise
     std::int32_t first_step = -1;   // the step that sampled its first token
     std::int32_t last_step = -1;    // the step that sampled its last token
     FinishReason reason = FinishReason::kNone;
@@ -76,6 +78,7 @@ class Scheduler {
     std::uint32_t end_position = 0;   // where all its tokens have been planned
     std::uint32_t pages = 0;
     std::uint32_t page_end = 0;       // position at which it needs a page more
+    std::uint64_t next_entry = 0;     // byte in the KV pool where its next token's entry goes
     std::int32_t previous_row = -1;   // its row in the step planned last
   };
 
@@ -83,6 +86,7 @@ class Scheduler {
   std::uint32_t worst_pages(std::uint32_t request) const;
   std::uint32_t prompt_size(const Row& row) const;
   std::int32_t* table(const Row& row) { return &tables_[std::size_t{row.seat} * width_]; }
+  static bool is_eos(const State& state, std::int32_t id);
   bool ended(const Row& row) const;
   void remove_ended();
   void admit();
@@ -91,7 +95,7 @@ class Scheduler {
   void write_prefills(Slot& slot);
   void write_decodes(Slot& slot, bool previous_in_flight);
   void write_pages(Slot& slot, std::uint32_t row);
-  void declare_writes(Slot& slot, const Row& row, std::uint32_t begin, std::uint32_t end);
+  void declare_prefill(Slot& slot, const Row& row, std::uint32_t entries);
 
   const models::BatchLayout layout_;
   const KvPool kv_;

@@ -59,8 +59,7 @@ class CpuEngine final : public runtime::Engine {
   Nanos begin_span(int, std::span<const runtime::Access>) override { return clock_.now(); }
   Nanos end_span(int, const runtime::Cost&) override { return clock_.now(); }
 
-  void attach(int host, std::vector<runtime::Operation>& operations,
-              std::vector<runtime::Access>&) override {
+  void attach(int host, runtime::Log<runtime::Operation>& operations) override {
     this->host(host).operations = &operations;
   }
   void run(int hosts, const std::function<void(int host)>& main) override;
@@ -74,7 +73,7 @@ class CpuEngine final : public runtime::Engine {
         : waiter("host " + std::to_string(id), failure, std::move(watch)) {}
 
     Waiter waiter;
-    const std::vector<runtime::Operation>* operations = nullptr;
+    const runtime::Log<runtime::Operation>* operations = nullptr;
     std::vector<std::unique_ptr<const ActionGraph>> graphs;  // by graph id, null for others'
   };
   struct alignas(64) FlagState {

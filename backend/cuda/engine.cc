@@ -172,8 +172,7 @@ class CudaEngine final : public runtime::Engine {
   Nanos begin_span(int host, std::span<const runtime::Access>) override { return now(host); }
   Nanos end_span(int host, const runtime::Cost&) override { return now(host); }
 
-  void attach(int host, std::vector<runtime::Operation>& operations,
-              std::vector<runtime::Access>&) override {
+  void attach(int host, runtime::Log<runtime::Operation>& operations) override {
     state_of(host).stamps.attach(operations);
   }
 

@@ -33,7 +33,7 @@ class Stamps {
   Stamps();
 
   /// Where the host's operations are; resolved times are kept there.
-  void attach(std::vector<runtime::Operation>& operations) { operations_ = &operations; }
+  void attach(runtime::Log<runtime::Operation>& operations) { operations_ = &operations; }
 
   /// Before the run. The device must be idle.
   void open() { clock_.open(); }
@@ -62,7 +62,7 @@ class Stamps {
 
   EventPool pool_;
   DeviceClock clock_;
-  std::vector<runtime::Operation>* operations_ = nullptr;
+  runtime::Log<runtime::Operation>* operations_ = nullptr;
   std::vector<Pending> pending_;  // from next_ on, in order of enqueueing
   std::size_t next_ = 0;
   std::vector<runtime::Nanos> stream_end_;  // by stream: end of its last resolved operation

@@ -90,8 +90,7 @@ class Engine {
   // -- the run -------------------------------------------------------------------------------
 
   /// Where the front end keeps host h's operations: virtual-time engines stamp them in place.
-  virtual void attach(int host, std::vector<Operation>& operations,
-                      std::vector<Access>& accesses) = 0;
+  virtual void attach(int host, Log<Operation>& operations) = 0;
   /// Runs main(h) for every host h to its end, then waits for all enqueued work. The first error of
   /// a host or an operation is thrown when all have stopped. Work done so far keeps its times.
   virtual void run(int hosts, const std::function<void(int host)>& main) = 0;

@@ -282,7 +282,8 @@ void Host::begin_capture(Stream origin, Buffer workspace) {
   capture_origin_ = origin;
   capture_workspace_ = workspace;
   capture_lanes_ = 1;
-  script_ = {};
+  script_.nodes.clear();
+  script_.nodes.reserve(8);
   streams_[origin.id].lane = 0;
   engine_.begin_capture(id_, origin);
 }

@@ -165,9 +165,9 @@ class Host {
   std::vector<GraphState> graphs_;
 
   // This host's part of the timeline.
-  std::vector<Operation> operations_;
-  std::vector<Call> calls_;
-  std::vector<Access> accesses_;
+  Log<Operation> operations_;
+  Log<Call> calls_;
+  Log<Access> accesses_;
 
   // The capture under way.
   std::int32_t captures_ = 0;    // begun so far

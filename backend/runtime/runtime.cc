@@ -1,7 +1,7 @@
 #include "backend/runtime/runtime.h"
 
 #include <algorithm>
-#include <cstring>
+#include <deque>
 #include <utility>
 
 #include "backend/runtime/error.h"
@@ -64,56 +64,58 @@ void Runtime::run(std::span<const HostMain> mains) {
     throw UsageError("run: " + std::to_string(mains.size()) + " hosts for " +
                      std::to_string(default_streams_.size()) + " devices");
   }
-  std::vector<std::unique_ptr<Host>> hosts;
+  std::deque<Host> hosts;  // they stay where they are: the engine keeps references
   for (std::size_t id = 0; id < mains.size(); ++id) {
-    hosts.push_back(std::make_unique<Host>(*this, static_cast<int>(id)));
-    engine_->attach(static_cast<int>(id), hosts.back()->operations_, hosts.back()->accesses_);
+    Host& host = hosts.emplace_back(*this, static_cast<int>(id));
+    engine_->attach(static_cast<int>(id), host.operations_);
   }
-  std::vector<Host*> order;
-  for (const auto& host : hosts) order.push_back(host.get());
   // The timeline is kept whatever happens: what was done before an error is worth seeing.
   try {
     engine_->run(static_cast<int>(mains.size()),
-                 [&](int id) { mains[static_cast<std::size_t>(id)](*hosts[static_cast<std::size_t>(id)]); });
+                 [&](int id) {
+                   const auto index = static_cast<std::size_t>(id);
+                   mains[index](hosts[index]);
+                 });
   } catch (...) {
-    collect(order);
+    collect(hosts);
     throw;
   }
-  collect(order);
+  collect(hosts);
 }
 
-void Runtime::collect(std::span<Host* const> hosts) {
+void Runtime::collect(std::deque<Host>& hosts) {
   timeline_.hosts = static_cast<std::uint16_t>(hosts.size());
   timeline_.end = engine_->end_time();
-  for (Host* host : hosts) {
-    engine_->stamp(host->id_, host->operations_);
-    for (const Host::GraphState& state : host->graphs_) {
-      if (timeline_.graphs.size() <= state.graph.id) timeline_.graphs.resize(state.graph.id + 1);
+  timeline_.graphs.resize(next_graph_);
+  for (Host& host : hosts) {
+    engine_->stamp(host.id_, host.operations_);
+    for (Host::GraphState& state : host.graphs_) {  // the run is over: take what they hold
       GraphInfo& info = timeline_.graphs[state.graph.id];
-      info.label = state.script.label;
-      for (const GraphNode& node : state.script.nodes) {
+      info.label = std::move(state.script.label);
+      info.nodes.reserve(state.script.nodes.size());
+      for (GraphNode& node : state.script.nodes) {
         info.nodes.push_back({node.name, node.type, node.kind, node.lane, node.flag, node.value,
-                              node.after});
+                              std::move(node.after)});
       }
     }
     if (timeline_.operations.empty()) {  // one host: nothing to merge
-      timeline_.operations = std::move(host->operations_);
-      timeline_.calls = std::move(host->calls_);
-      timeline_.accesses = std::move(host->accesses_);
+      timeline_.operations = std::move(host.operations_);
+      timeline_.calls = std::move(host.calls_);
+      timeline_.accesses = std::move(host.accesses_);
       continue;
     }
     const auto first_operation = static_cast<std::uint32_t>(timeline_.operations.size());
     const auto first_access = static_cast<std::uint32_t>(timeline_.accesses.size());
-    for (Operation operation : host->operations_) {
+    for (Operation operation : host.operations_) {
       operation.first_access += first_access;
       timeline_.operations.push_back(operation);
     }
-    for (Call call : host->calls_) {
+    for (Call call : host.calls_) {
       if (call.operation != Command::kNoOperation) call.operation += first_operation;
       timeline_.calls.push_back(call);
     }
-    timeline_.accesses.insert(timeline_.accesses.end(), host->accesses_.begin(),
-                              host->accesses_.end());
+    timeline_.accesses.insert(timeline_.accesses.end(), host.accesses_.begin(),
+                              host.accesses_.end());
   }
 }
 

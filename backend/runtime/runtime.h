@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -67,7 +68,7 @@ class Runtime {
  private:
   friend class Host;
   bool removed(Site site) const;
-  void collect(std::span<Host* const> hosts);
+  void collect(std::deque<Host>& hosts);
 
   std::unique_ptr<Engine> engine_;
   RuntimeOptions options_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/runtime/handles.h"
+#include "backend/runtime/log.h"
 #include "backend/runtime/memory.h"
 
 namespace syncopate::runtime {
@@ -115,9 +116,9 @@ enum class Detail : std::uint8_t {
 /// Plain data, owned by value; not thread-safe.
 struct Timeline {
   Detail detail = Detail::kAll;
-  std::vector<Operation> operations;  ///< Grouped by host, in each host's program order.
-  std::vector<Call> calls;            ///< Likewise.
-  std::vector<Access> accesses;
+  Log<Operation> operations;          ///< Grouped by host, in each host's program order.
+  Log<Call> calls;                    ///< Likewise.
+  Log<Access> accesses;
   std::vector<StreamInfo> streams;    ///< Indexed by Stream::id; so on below.
   std::vector<BufferInfo> buffers;
   std::vector<GraphInfo> graphs;

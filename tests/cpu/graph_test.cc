@@ -99,7 +99,7 @@ std::unique_ptr<Runtime> run_two_nodes(runtime::Detail detail) {
 
 TEST(CpuGraph, HasTimesForItsNodesInAFullLog) {
   const auto runtime = run_two_nodes(runtime::Detail::kAll);
-  const std::vector<Operation>& operations = runtime->timeline().operations;
+  const runtime::Log<Operation>& operations = runtime->timeline().operations;
   ASSERT_EQ(operations.size(), 4u);
   const Operation &graph = operations[0], &one = operations[1], &two = operations[2],
                   &after = operations[3];
@@ -114,7 +114,7 @@ TEST(CpuGraph, HasTimesForItsNodesInAFullLog) {
 
 TEST(CpuGraph, HasOneTimeInALogOfTimesOnly) {
   const auto runtime = run_two_nodes(runtime::Detail::kTimes);
-  const std::vector<Operation>& operations = runtime->timeline().operations;
+  const runtime::Log<Operation>& operations = runtime->timeline().operations;
   ASSERT_EQ(operations.size(), 2u);
   EXPECT_EQ(operations[0].kind, OperationKind::kGraph);
   EXPECT_GE(operations[0].start, 0);

@@ -121,7 +121,7 @@ TEST_F(CudaStampsTest, ABlockEndsAfterWhatItWaitedFor) {
 // The class itself, since a program cannot see its pool.
 TEST_F(CudaStampsTest, ALongRunThatWaitsNowAndThenNeedsNoMoreEvents) {
   Stamps stamps;
-  std::vector<Operation> operations(20'000);
+  runtime::Log<Operation> operations(20'000);
   stamps.attach(operations);
   const OwnedStream stream = make_stream(StreamKind::kNonBlocking);
   stamps.open();
@@ -141,7 +141,7 @@ TEST_F(CudaStampsTest, ALongRunThatWaitsNowAndThenNeedsNoMoreEvents) {
 
 TEST_F(CudaStampsTest, APoolGrowsForWorkThatIsAllInFlight) {
   Stamps stamps;
-  std::vector<Operation> operations(EventPool::kBlock * 2);
+  runtime::Log<Operation> operations(EventPool::kBlock * 2);
   stamps.attach(operations);
   const OwnedStream stream = make_stream(StreamKind::kNonBlocking);
   stamps.open();

@@ -69,7 +69,7 @@ class RecordingEngine final : public Engine {
   void sleep_until(int, Nanos) override {}
   Nanos begin_span(int, std::span<const Access>) override { return 10; }
   Nanos end_span(int, const Cost&) override { return 20; }
-  void attach(int, std::vector<Operation>&, std::vector<Access>&) override {}
+  void attach(int, Log<Operation>&) override {}
   void run(int hosts, const std::function<void(int)>& main) override {
     for (int host = 0; host < hosts; ++host) main(host);
   }

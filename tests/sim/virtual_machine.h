@@ -80,7 +80,7 @@ class VirtualMachine {
     runtime_.run(all);
   }
 
-  const std::vector<Operation>& operations() const { return runtime_.timeline().operations; }
+  const runtime::Log<Operation>& operations() const { return runtime_.timeline().operations; }
   Nanos end() const { return runtime_.timeline().end; }
 
   /// The one operation of that name.
