@@ -19,6 +19,7 @@ class Checker {
   void run() const {
     check_runtime();
     check_strategy();
+    check_output();
     if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model)) check_llama(*llama);
     if (const auto* drawn = std::get_if<GeneratedRequests>(&config_.requests)) {
       check_drawn(*drawn);
@@ -66,6 +67,12 @@ class Checker {
       fail("strategy.slots",
            fmt::format("{} has one step in flight, so 1 slot; only async takes more",
                        yaml::name_of(c.kind)));
+    }
+  }
+
+  void check_output() const {
+    if (config_.output.tokens && !config_.runtime.effects) {
+      fail("output.tokens", "with runtime.effects off no tokens exist, so none can be written");
     }
   }
 

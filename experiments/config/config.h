@@ -142,11 +142,14 @@ void describe(V& v, HostConfig& c) {
 
 struct OutputConfig {
   bool log = true;
+  bool tokens = false;
 };
 
 template <class V>
 void describe(V& v, OutputConfig& c) {
-  v(yaml::key("log", "Record calls and accesses: for check, races and figures"), c.log);
+  using yaml::key;
+  v(key("log", "Record calls and accesses: for check, races and figures"), c.log);
+  v(key("tokens", "Write every request's tokens, not only their digest"), c.tokens);
 }
 
 struct Config {

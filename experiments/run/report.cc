@@ -106,6 +106,7 @@ void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult&
   folder.write("metrics.json", figures.dump(2) + '\n');
   folder.write("steps.csv", steps_csv(run));
   folder.write("requests.csv", requests_csv(run));
+  if (resolved.output.tokens) folder.write("tokens.json", Json(run.tokens).dump() + '\n');
   if (run.timeline.detail == runtime::Detail::kAll) {
     analysis::write_timeline(run.timeline, folder.folder() / "timeline.json");
   }

@@ -1,6 +1,7 @@
 #include "experiments/run/run.h"
 
 #include <cmath>
+#include <span>
 
 #include "backend/batching/batcher.h"
 #include "backend/runtime/runtime.h"
@@ -29,6 +30,17 @@ std::vector<RequestRecord> records(const batching::Batcher& batcher,
     out.push_back({static_cast<std::uint32_t>(requests[i].prompt.size()),
                    static_cast<std::uint32_t>(result.tokens.size()), result.reason,
                    result.first_step, result.last_step});
+  }
+  return out;
+}
+
+std::vector<std::vector<std::int32_t>> tokens(const batching::Batcher& batcher,
+                                              std::size_t requests) {
+  std::vector<std::vector<std::int32_t>> out;
+  out.reserve(requests);
+  for (std::uint32_t i = 0; i < requests; ++i) {
+    const std::span<const std::int32_t> ids = batcher.result(i).tokens;
+    out.emplace_back(ids.begin(), ids.end());
   }
   return out;
 }
@@ -67,6 +79,7 @@ RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress
   result.requests = records(batcher, requests);
   result.slot_bytes = batcher.slot_bytes();
   if (c.runtime.effects) result.tokens_digest = batcher.tokens_digest();
+  if (c.output.tokens) result.tokens = tokens(batcher, requests.size());
   result.timeline = runtime.take_timeline();
   return result;
 }

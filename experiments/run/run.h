@@ -37,7 +37,8 @@ struct RunResult {
   std::vector<batching::StepRecord> steps;
   std::vector<RequestRecord> requests;
   std::uint64_t slot_bytes = 0;
-  std::optional<std::uint64_t> tokens_digest;  ///< None with effects off.
+  std::optional<std::uint64_t> tokens_digest;     ///< None with effects off.
+  std::vector<std::vector<std::int32_t>> tokens;  ///< By request, with output.tokens; else empty.
 };
 
 /// Builds runtime, model and program by their names, and runs them to the end. Throws

@@ -1,5 +1,6 @@
 """The command line: exit statuses, what is written and what is not, and the post's figures."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -26,6 +27,16 @@ strategy: {kind: async}
 requests: {count: 6, prompt_tokens: {min: 2, max: 9}, max_new_tokens: {min: 3, max: 12}, seed: 4}
 limits: {rows: 3, tokens: 32, page_tokens: 4, pages: 32}
 """
+
+HASH = "{kind: hash, vocab: 64}"
+LLAMA = ("{kind: llama, shape: {vocab: 64, hidden: 24, layers: 2, heads: 2, kv_heads: 1, "
+         "head_dim: 8, intermediate: 40}}")
+
+
+def models_of_this_build():
+    listed = subprocess.run([PROGRAM, "list"], capture_output=True, text=True).stdout
+    llama = next(line for line in listed.splitlines() if line.startswith("  llama "))
+    return [HASH] if "not available" in llama else [HASH, LLAMA]
 
 
 @pytest.fixture
@@ -62,6 +73,15 @@ def test_a_run_leaves_a_whole_folder(tmp_path, small):
     assert "\x1b" not in done.stdout, "no colours where there is no terminal"
 
 
+def test_tokens_are_written_when_asked_for(tmp_path, small):
+    done = syncopate("run", small, "--out", "a", "--set", "output.tokens=true", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tokens = json.loads((tmp_path / "a" / "tokens.json").read_text())
+    lines = (tmp_path / "a" / "requests.csv").read_text().splitlines()[1:]
+    assert [len(ids) for ids in tokens] == [int(line.split(",")[2]) for line in lines]
+    assert all(0 <= id < 64 for ids in tokens for id in ids)
+
+
 def test_the_folder_s_config_runs_the_same_again(tmp_path, small):
     assert syncopate("run", small, "--out", "first", cwd=tmp_path).returncode == 0
     again = syncopate("run", "first/config.yaml", "--out", "second", cwd=tmp_path)
@@ -73,17 +93,17 @@ def test_the_folder_s_config_runs_the_same_again(tmp_path, small):
 
 
 def test_every_runtime_and_strategy_gives_the_same_tokens(tmp_path, small):
-    digests = set()
-    for runtime in ["sim", "cpu"]:
-        for strategy in ["default_stream", "ordered", "async"]:
-            for graphs in ["on", "off"]:
-                out = f"{runtime}-{strategy}-{graphs}"
-                done = syncopate("run", small, "--runtime", runtime, "--out", out, "--set",
-                                 f"strategy.kind={strategy}", "--set", f"strategy.graphs={graphs}",
-                                 cwd=tmp_path)
-                assert done.returncode == 0, done.stderr
-                digests.add(metrics(tmp_path / out)["tokens_digest"])
-    assert len(digests) == 1
+    for model in models_of_this_build():
+        small.write_text(SMALL.replace(HASH, model))
+        digests = set()
+        for runtime, strategy, graphs in itertools.product(
+                ["sim", "cpu"], ["default_stream", "ordered", "async"], ["on", "off"]):
+            done = syncopate("run", small, "--runtime", runtime, "--out", "a", "--force", "--set",
+                             f"strategy.kind={strategy}", "--set", f"strategy.graphs={graphs}",
+                             cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            digests.add(metrics(tmp_path / "a")["tokens_digest"])
+        assert len(digests) == 1, model
 
 
 def test_several_configs_end_in_a_table(tmp_path, small):

@@ -216,6 +216,11 @@ INSTANTIATE_TEST_SUITE_P(
                      "  count: 4", "  eos: 1\n  count: 4"),
              ":12:8: ",
              {"requests.eos: with runtime.effects off no tokens exist"}},
+        Case{"TokensWithoutEffects",
+             replace(valid(), "{kind: cpu}", "{kind: sim, profile: post, effects: off}") +
+                 "output: {tokens: on}\n",
+             ":16:18: ",
+             {"output.tokens: with runtime.effects off no tokens exist"}},
         Case{"ProfileOnCpu",
              replace(valid(), "{kind: cpu}", "{kind: cpu, profile: h200}"),
              ":2:31: ",
