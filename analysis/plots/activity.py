@@ -2,10 +2,10 @@
 
     python analysis/plots/activity.py RUN... --out FILE_STEM [--labels TEXT...] [--window FIRST LAST]
 
-Runs are stacked on one time axis, and so are their windows. In a band, green is device active, red is host active with the
-device idle, grey is both idle or waiting. Where a step is too short to be seen, the band's height is
-divided by the shares, so a long run is drawn as truly as a short one. Writes FILE_STEM.png and
-FILE_STEM.svg.
+Runs are stacked on one time axis, and so are their windows. In a band, green is device active, red
+is host active with the device idle, grey is both idle or waiting. Where a step is too short to be
+seen, the band's height is divided by the shares, so a long run is drawn as truly as a short one.
+Writes FILE_STEM.png and FILE_STEM.svg.
 """
 
 import argparse
@@ -93,8 +93,8 @@ def rows_of(run):
     return sorted(order, key=lambda row: (order[row], row))
 
 
-def draw_rows(axis, run, begin, end, span):
-    """The streams from `begin` to `end`, on an axis that is `span` long."""
+def draw_rows(axis, run, begin, end, span, limit):
+    """The streams from `begin` to `end`, on an axis that is `span` long; `limit` as in the bands."""
     scale, unit = unit_of(span)
     rows = rows_of(run)
     for index, row in enumerate(rows):
@@ -117,7 +117,7 @@ def draw_rows(axis, run, begin, end, span):
         xlim=(0, span * scale),
         ylim=(len(rows) - 0.4, -0.6),
         yticks=range(len(rows)),
-        xlabel=f"{unit} from {format_time(begin, run.total)} on",
+        xlabel=f"{unit} from {format_time(begin, limit)} on",
     )
     axis.set_yticklabels(rows)
     for side in ("top", "right", "left"):
@@ -175,7 +175,7 @@ def draw(runs, window=None):
         draw_band(band, run, limit)
         band.xaxis.set_major_formatter(lambda x, _: f"{x * scale:g}")
         band.set_xlabel(f"{unit} since the start")
-        draw_rows(rows, run, *windows[index], span)
+        draw_rows(rows, run, *windows[index], span, limit)
     kinds = {kind for run in runs for kind in run.kind}
     keys = [
         Patch(facecolor=DEVICE, label="device active"),
