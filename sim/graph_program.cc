@@ -8,7 +8,6 @@ using runtime::NodeType;
 GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& costs) {
   const std::size_t count = script.nodes.size();
   nodes.resize(count + 1);
-  missing.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const GraphNode& from = script.nodes[i];
     Node& node = nodes[i];
@@ -31,24 +30,24 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
     node.predecessors = static_cast<std::uint16_t>(from.after.size());
     for (const std::uint16_t before : from.after) ++nodes[before + 1].first_successor;
   }
-  // Each node has the count of the one before it: summed up, they are where lists start.
-  std::vector<std::uint32_t> next(count + 1, 0);
+  // Each node has the count of the one before it: summed up, they are where lists start. Filled
+  // from their ends, with the starts as cursors that come to rest where they belong.
   for (std::size_t i = 1; i <= count; ++i) {
     nodes[i].first_successor += nodes[i - 1].first_successor;
-    next[i] = nodes[i].first_successor;
   }
   successors.resize(nodes[count].first_successor);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) nodes[i].first_successor = nodes[i + 1].first_successor;
+  for (std::size_t i = count; i-- > 0;) {
     for (const std::uint16_t before : script.nodes[i].after) {
-      successors[next[before]++] = static_cast<std::uint16_t>(i);
+      successors[--nodes[before].first_successor] = static_cast<std::uint16_t>(i);
     }
   }
 }
 
-std::uint32_t GraphProgram::take_launch() {
+std::uint32_t GraphProgram::take_launch(bool with_effects) {
   if (free_launches.empty()) {
     durations.resize(durations.size() + size());
-    effects.resize(effects.size() + nodes.size());
+    if (with_effects) effects.resize(effects.size() + nodes.size());
     return launches++;
   }
   const std::uint32_t taken = free_launches.back();

@@ -20,6 +20,7 @@ struct GraphProgram {
     std::uint64_t value = 0;
     std::uint32_t first_successor = 0;  ///< Into successors; they end where the next node's begin.
     std::uint16_t predecessors = 0;
+    std::uint16_t missing = 0;          ///< Of the launch in flight: predecessors still to end.
   };
 
   GraphProgram() = default;
@@ -38,7 +39,7 @@ struct GraphProgram {
 
   /// The values of one launch, from its enqueue to its end. Launches may be enqueued while earlier
   /// ones are in flight, so there are several sets, used again once free.
-  std::uint32_t take_launch();
+  std::uint32_t take_launch(bool with_effects);
   void free_launch(std::uint32_t which) { free_launches.push_back(which); }
   runtime::Nanos* durations_of(std::uint32_t which) { return durations.data() + which * size(); }
   /// One for each node, and one for the launch as a whole.
@@ -55,7 +56,6 @@ struct GraphProgram {
   std::uint32_t stream = 0;
   std::uint32_t launch = 0;
   std::uint32_t left = 0;              ///< Nodes that have not ended.
-  std::vector<std::uint16_t> missing;  ///< Per node: predecessors that have not ended.
   std::vector<std::uint32_t> waiting;  ///< Streams whose launch of this graph waits for its end.
 
   std::uint32_t first_task = 0;  ///< Number of node 0 among the nodes of all graphs.

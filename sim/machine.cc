@@ -23,7 +23,11 @@ Machine::Machine(const CostModel& costs, Hosts& hosts, Effects* effects, int dev
       effects_(effects),
       waiters_(static_cast<std::size_t>(devices)),
       devices_(static_cast<std::size_t>(devices)),
-      operations_(static_cast<std::size_t>(devices)) {}
+      operations_(static_cast<std::size_t>(devices)) {
+  runnable_.reserve();
+  graphs_.reserve(8);
+  graph_of_node_.reserve(64);
+}
 
 void Machine::add_stream(std::uint32_t stream, std::uint32_t device) {
   if (stream >= streams_.size()) {
@@ -31,6 +35,7 @@ void Machine::add_stream(std::uint32_t stream, std::uint32_t device) {
     waiters_.resize(devices_.size() + stream + 1);
   }
   streams_[stream].device = device;
+  streams_[stream].pending.reserve();
 }
 
 void Machine::add_flag(std::uint32_t flag) {
@@ -317,7 +322,7 @@ void Machine::begin_graph(std::uint32_t index) {
   const Operation* first_node = operation_of(command, 1);
   graph.nodes_logged = first_node != nullptr && first_node->kind == OperationKind::kGraphNode;
   const auto count = static_cast<std::uint32_t>(graph.size());
-  for (std::uint32_t i = 0; i < count; ++i) graph.missing[i] = graph.nodes[i].predecessors;
+  for (std::uint32_t i = 0; i < count; ++i) graph.nodes[i].missing = graph.nodes[i].predecessors;
   graph.left = count;
   if (effects_ != nullptr) effects_->start(graph.effects_of(graph.launch)[count]);
   if (count == 0) end_graph(index);
@@ -348,7 +353,7 @@ void Machine::end_node(std::uint32_t index) {
   const std::uint32_t in_graph = index - graph.first_task;
   const std::uint16_t* end = graph.successors_end(in_graph);
   for (const std::uint16_t* next = graph.successors_begin(in_graph); next != end; ++next) {
-    if (--graph.missing[*next] > 0) continue;
+    if (--graph.nodes[*next].missing > 0) continue;
     if (costs_.node_gap() == 0) {
       start_node(graph.first_task + *next);
     } else {

@@ -20,6 +20,11 @@ class Ring {
   T& front() { return records_[head_ & mask_]; }
   const T& front() const { return records_[head_ & mask_]; }
 
+  /// Makes room now for as many as a new queue takes.
+  void reserve() {
+    if (records_ == nullptr) grow();
+  }
+
   void push(const T& record) {
     if (records_ == nullptr || size() > mask_) grow();
     records_[tail_++ & mask_] = record;

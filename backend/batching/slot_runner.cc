@@ -32,6 +32,7 @@ SlotRunner::SlotRunner(const DeviceContext& context, Slot& slot, runtime::Buffer
                        write(slot.outputs, 0, layout.output_bytes()), read(context.kv, 0, pool)};
   fixed_accesses_ = forward_accesses_.size();
   forward_accesses_.reserve(fixed_accesses_ + slot.kv_writes.capacity() + 1);
+  graphs_.reserve(4);
 }
 
 void SlotRunner::upload(Host& host, Stream stream) {

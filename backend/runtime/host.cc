@@ -303,14 +303,12 @@ void Host::leave_capture() {
 
 Graph Host::end_capture(std::string label) {
   // Everything must lead back to the origin, or the launch would end before all of it is done.
+  // Nodes come after ones with lower indices only, so one sweep from the end finds the loose ones.
   std::vector<bool> joined(script_.nodes.size(), false);
-  NodeList open = streams_[capture_origin_.id].tail;
-  while (!open.empty()) {
-    const std::uint16_t node = open.back();
-    open.pop_back();
-    if (joined[node]) continue;
-    joined[node] = true;
-    open.insert(open.end(), script_.nodes[node].after.begin(), script_.nodes[node].after.end());
+  for (const std::uint16_t node : streams_[capture_origin_.id].tail) joined[node] = true;
+  for (std::size_t i = script_.nodes.size(); i-- > 0;) {
+    if (!joined[i]) continue;
+    for (const std::uint16_t before : script_.nodes[i].after) joined[before] = true;
   }
   const auto loose = std::find(joined.begin(), joined.end(), false);
   if (loose != joined.end()) {
@@ -349,7 +347,7 @@ GraphNode& Host::add_node(Stream stream, NodeType type, OperationKind kind, Name
   node.kind = kind;
   node.name = name;
   node.lane = static_cast<std::uint16_t>(state.lane);
-  node.after.swap(state.tail);
+  node.after = state.tail;
   state.tail.assign(1, index);
   return node;
 }

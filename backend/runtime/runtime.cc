@@ -13,6 +13,11 @@ Runtime::Runtime(std::unique_ptr<Engine> engine, RuntimeOptions options)
     : engine_(std::move(engine)), options_(std::move(options)) {
   timeline_.detail = options_.detail;
   default_streams_.resize(static_cast<std::size_t>(engine_->device_count()));
+  // Room for what a program of a few slots creates.
+  timeline_.streams.reserve(8);
+  timeline_.buffers.reserve(16);
+  host_data_.reserve(16);
+  event_devices_.reserve(16);
 }
 
 Runtime::~Runtime() = default;
