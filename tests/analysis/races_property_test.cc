@@ -50,7 +50,7 @@ class Oracle {
 
   bool ordered(std::uint32_t before, std::uint32_t after) const {
     return before_[static_cast<std::size_t>(start_.at(after))].test(
-        static_cast<std::size_t>(start_.at(before) + 1));
+        static_cast<std::size_t>(start_.at(before)) + 1);
   }
   bool race(std::uint32_t a, std::uint32_t b) const {
     return !own_node(a, b) && !ordered(a, b) && !ordered(b, a);
@@ -242,7 +242,8 @@ struct RandomProgram {
           std::vector<GraphNodeInfo> nodes(1 + below(5));
           std::vector<Accesses> touched(nodes.size());
           std::map<std::uint16_t, std::uint16_t> last;
-          for (std::uint16_t n = 0; n < nodes.size(); ++n) {
+          const auto count = static_cast<std::uint16_t>(nodes.size());
+          for (std::uint16_t n = 0; n < count; ++n) {
             GraphNodeInfo& node = nodes[n];
             node.name = "node";
             node.lane = static_cast<std::uint16_t>(below(3));
