@@ -25,8 +25,9 @@ constexpr const char* kExamples = R"(Examples:
       the post's two runs in virtual time, and a table of both
   syncopate run configs/demo/async_cpu.yaml
       a small transformer on CPU threads
-  syncopate run configs/demo/async_cpu.yaml --set strategy.slots=3 --set host.extra_us=500
-  syncopate run configs/demo/async_cpu.yaml --runtime cuda --out runs/mine
+  syncopate run configs/demo/async_cpu.yaml --set strategy.slots=3 --out runs/three_slots
+  syncopate run configs/hash/async.yaml --runtime cuda
+      on a GPU, in a build with CUDA
   syncopate check runs/async_cpu-cpu
       the races of a finished run
   syncopate list
@@ -35,7 +36,8 @@ constexpr const char* kExamples = R"(Examples:
 Exit status: 0 done; 1 check found races; 2 wrong command line or configuration, nothing written;
 3 a run failed.)";
 
-constexpr const char* kRunExamples = R"(A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
+constexpr const char* kRunExamples =
+    R"(A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
 steps.csv, requests.csv, timeline.json unless output.log is off, and tokens.json with
 output.tokens.)";
 
@@ -79,6 +81,10 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
   app.footer(kExamples);  // last: a command would take it over as its own
 
+  if (argc == 1) {
+    std::cerr << app.help();
+    return kUsageError;
+  }
   if (const std::string error = unknown_command(app, argc, argv); !error.empty()) {
     std::cerr << "syncopate: " << error << '\n';
     return kUsageError;

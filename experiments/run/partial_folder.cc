@@ -51,8 +51,7 @@ PartialFolder::PartialFolder(const fs::path& target) {
   std::error_code error;
   do {
     if (lock_ >= 0) ::close(lock_);
-    std::string path =
-        (target.parent_path() / (prefix_of(target) + std::string(kUnique))).string();
+    std::string path = (target.parent_path() / (prefix_of(target) + std::string(kUnique))).string();
     if (::mkdtemp(path.data()) == nullptr) {
       throw RunFolderError(fmt::format("cannot make {}: {}", path, std::strerror(errno)));
     }
