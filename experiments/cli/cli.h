@@ -9,7 +9,7 @@ inline constexpr int kUsageError = 2;  ///< Command line or configuration; nothi
 inline constexpr int kRunFailed = 3;
 
 /// Does what the arguments say and returns the exit status. Results go to stdout, errors to stderr
-/// in one line each. Never throws.
+/// in one line each; without any argument, the help to stderr. Never throws.
 int run(int argc, const char* const* argv);
 
 }  // namespace syncopate::experiments::cli

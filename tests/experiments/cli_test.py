@@ -130,7 +130,6 @@ def test_several_configs_end_in_a_table(tmp_path, small):
     (["check", "."], "no timeline.json"),
     (["dance"], "unknown command 'dance'"),
     (["chek", "a"], "did you mean 'check'?"),
-    ([], "subcommand"),
 ])
 def test_a_wrong_command_says_so_and_writes_nothing(tmp_path, small, arguments, message):
     before = sorted(tmp_path.rglob("*"))
@@ -206,6 +205,13 @@ def test_check_finds_the_races_of_a_strategy_without_events(tmp_path, small):
     clean = syncopate("check", "right", cwd=tmp_path)
     assert clean.returncode == 0
     assert clean.stdout.startswith("no races in ")
+
+
+def test_without_a_command_the_help_is_shown_as_an_error(tmp_path):
+    nothing = syncopate(cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert nothing.stdout == ""
+    assert nothing.stderr == syncopate("--help", cwd=tmp_path).stdout
 
 
 def test_help_version_and_list_succeed(tmp_path):
