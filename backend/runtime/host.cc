@@ -197,38 +197,23 @@ void Host::wait(Stream stream, Event event, Site site) {
 }
 
 void Host::signal(Stream stream, Flag flag, std::uint64_t value, Site site) {
-  if (left_out(site)) return;
-  Command command;
-  command.type = Command::Type::kSignal;
-  command.name = site;
-  command.flag = flag;
-  command.value = value;
-  if (captured(stream, "signal")) {
-    GraphNode& node = add_node(stream, NodeType::kSignal, OperationKind::kKernel, site);
-    node.flag = flag;
-    node.value = value;
-    if (engine_.captures_natively()) engine_.enqueue(id_, stream, command);
-    return;
-  }
-  order_with_default(stream);
-  const Position at = put(stream, command);
-  if (log_all_) {
-    Call& call = log(CallType::kSignal, site);
-    call.at = at;
-    call.flag = flag;
-    call.value = value;
-  }
+  use_flag(NodeType::kSignal, stream, flag, value, site);
 }
 
 void Host::wait(Stream stream, Flag flag, std::uint64_t value, Site site) {
+  use_flag(NodeType::kWaitFlag, stream, flag, value, site);
+}
+
+void Host::use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value, Site site) {
   if (left_out(site)) return;
+  const bool signals = use == NodeType::kSignal;
   Command command;
-  command.type = Command::Type::kWaitFlag;
+  command.type = signals ? Command::Type::kSignal : Command::Type::kWaitFlag;
   command.name = site;
   command.flag = flag;
   command.value = value;
-  if (captured(stream, "wait")) {
-    GraphNode& node = add_node(stream, NodeType::kWaitFlag, OperationKind::kKernel, site);
+  if (captured(stream, signals ? "signal" : "wait")) {
+    GraphNode& node = add_node(stream, use, OperationKind::kKernel, site);
     node.flag = flag;
     node.value = value;
     if (engine_.captures_natively()) engine_.enqueue(id_, stream, command);
@@ -237,7 +222,7 @@ void Host::wait(Stream stream, Flag flag, std::uint64_t value, Site site) {
   order_with_default(stream);
   const Position at = put(stream, command);
   if (log_all_) {
-    Call& call = log(CallType::kWaitFlag, site);
+    Call& call = log(signals ? CallType::kSignal : CallType::kWaitFlag, site);
     call.at = at;
     call.flag = flag;
     call.value = value;

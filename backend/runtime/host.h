@@ -142,6 +142,7 @@ class Host {
   void check_region(const Region& region, Name name) const;
   OperationKind copy_kind(const Region& dst, const Region& src, Name name) const;
   GraphNode& add_node(Stream stream, NodeType type, OperationKind kind, Name name);
+  void use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value, Site site);
   void order_with_default(Stream stream);
   void hold(Stream stream, Position target, Event event, Site site, bool implicit);
   Position put(Stream stream, const Command& command);
