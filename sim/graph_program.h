@@ -20,7 +20,7 @@ struct GraphProgram {
     std::uint64_t value = 0;
     std::uint32_t first_successor = 0;  ///< Into successors; they end where the next node's begin.
     std::uint16_t predecessors = 0;
-    std::uint16_t missing = 0;          ///< Of the launch in flight: predecessors still to end.
+    std::uint16_t missing = 0;  ///< Of the launch in flight: predecessors still to end.
   };
 
   GraphProgram() = default;

@@ -63,8 +63,7 @@ models::BatchLimits with_width(models::BatchLimits limits, std::span<const Reque
     entries = std::max<std::uint64_t>(entries, request.prompt.size() + request.max_new_tokens);
   }
   const std::uint64_t pages = (entries + limits.page_tokens - 1) / limits.page_tokens;
-  limits.pages_per_row =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, limits.pages));
+  limits.pages_per_row = static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, limits.pages));
   return limits;
 }
 
@@ -103,8 +102,8 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
     const std::string number = std::to_string(s);
     Slot& slot = slots_[s];
     slot.index = s;
-    slot.host_inputs = runtime.make_buffer(device, Memory::kPinned, layout_.input_bytes(),
-                                           "host_inputs" + number);
+    slot.host_inputs =
+        runtime.make_buffer(device, Memory::kPinned, layout_.input_bytes(), "host_inputs" + number);
     slot.host_outputs = runtime.make_buffer(device, Memory::kPinned, layout_.output_bytes(),
                                             "host_outputs" + number);
     slot.inputs =

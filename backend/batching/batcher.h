@@ -21,10 +21,10 @@ namespace syncopate::batching {
 
 struct BatcherOptions {
   StrategyKind strategy = StrategyKind::kAsync;
-  std::uint32_t slots = 2;             ///< kAsync only.
+  std::uint32_t slots = 2;  ///< kAsync only.
   bool graphs = true;
-  runtime::Nanos extra_host_ns = 0;    ///< Host time burnt in each step, beside the program's own.
-  bool verify_pages = false;           ///< Check the page ledger in every step (tests).
+  runtime::Nanos extra_host_ns = 0;  ///< Host time burnt in each step, beside the program's own.
+  bool verify_pages = false;         ///< Check the page ledger in every step (tests).
   /// Called on the host after each step's results are taken, with the steps done and the tokens
   /// generated so far. May be empty.
   std::function<void(std::uint64_t steps, std::uint64_t tokens)> on_step;
@@ -33,8 +33,8 @@ struct BatcherOptions {
 /// Rows, tokens and pages of a batch; the width of block tables follows from the requests.
 models::BatchLimits with_width(models::BatchLimits limits, std::span<const Request> requests);
 
-/// Creates its streams, events and buffers on `device` in the constructor; run() is the host's main.
-/// Use: Batcher b(runtime, device, model, limits, options, requests);
+/// Creates its streams, events and buffers on `device` in the constructor; run() is the host's
+/// main. Use: Batcher b(runtime, device, model, limits, options, requests);
 ///      const HostMain mains[] = {[&](Host& host) { b.run(host); }};  runtime.run(mains);
 class Batcher {
  public:
@@ -76,8 +76,8 @@ class Batcher {
   DeviceContext context_;
   Scheduler scheduler_;
   std::vector<Slot> slots_;
-  std::vector<SlotRunner> runners_;   // one a slot
-  std::vector<InFlight> in_flight_;   // one a step that may be in flight
+  std::vector<SlotRunner> runners_;  // one a slot
+  std::vector<InFlight> in_flight_;  // one a step that may be in flight
   std::vector<StepRecord> steps_;
 };
 

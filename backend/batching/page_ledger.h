@@ -25,7 +25,8 @@ class PageLedger {
   std::uint32_t take(std::uint32_t owner);
 
   /// `owner` gives back `pages`; they are free once step `last_step` is done, at once if it is.
-  /// Steps must not go backwards from call to call. Throws runtime::UsageError if a page is not the owner's.
+  /// Steps must not go backwards from call to call. Throws runtime::UsageError if a page is not the
+  /// owner's.
   void retire(std::uint32_t owner, std::span<const std::int32_t> pages, std::int32_t last_step);
 
   /// Step `step` and all before it are done. Returns how many pages became free.
@@ -43,12 +44,12 @@ class PageLedger {
   };
 
   std::vector<std::uint32_t> owner_;
-  std::vector<std::uint32_t> free_;   // a stack; the first free_count_ entries
-  std::vector<Retired> retired_;      // a ring, oldest first
+  std::vector<std::uint32_t> free_;  // a stack; the first free_count_ entries
+  std::vector<Retired> retired_;     // a ring, oldest first
   std::uint32_t free_count_ = 0;
   std::uint32_t retired_first_ = 0;
   std::uint32_t retired_count_ = 0;
-  std::int32_t completed_ = -1;       // the last step that is done
+  std::int32_t completed_ = -1;  // the last step that is done
 };
 
 }  // namespace syncopate::batching

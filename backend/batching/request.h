@@ -10,9 +10,9 @@
 namespace syncopate::batching {
 
 struct Request {
-  std::vector<std::int32_t> prompt;    ///< Token ids, at least one.
-  std::uint32_t max_new_tokens = 1;    ///< At least one.
-  std::vector<std::int32_t> eos;       ///< Ids that end the request; the id itself is kept.
+  std::vector<std::int32_t> prompt;  ///< Token ids, at least one.
+  std::uint32_t max_new_tokens = 1;  ///< At least one.
+  std::vector<std::int32_t> eos;     ///< Ids that end the request; the id itself is kept.
 };
 
 enum class FinishReason : std::uint8_t {
@@ -24,8 +24,8 @@ enum class FinishReason : std::uint8_t {
 struct RequestResult {
   std::span<const std::int32_t> tokens;  ///< Owned by the Batcher.
   FinishReason reason = FinishReason::kNone;
-  std::int32_t first_step = -1;          ///< The step that sampled its first token …
-  std::int32_t last_step = -1;           ///< … and its last.
+  std::int32_t first_step = -1;  ///< The step that sampled its first token …
+  std::int32_t last_step = -1;   ///< … and its last.
 };
 
 /// What a step was, beside what the timeline says of it.
@@ -33,9 +33,9 @@ struct StepRecord {
   std::uint32_t slot = 0;
   std::uint32_t rows = 0;
   std::uint32_t tokens = 0;
-  std::uint32_t discarded = 0;      ///< Rows computed in vain: their request had ended by EOS.
-  std::uint64_t kv_tokens = 0;      ///< KV entries that its rows attend to.
-  runtime::Nanos done = 0;          ///< When its tokens were known to the host.
+  std::uint32_t discarded = 0;  ///< Rows computed in vain: their request had ended by EOS.
+  std::uint64_t kv_tokens = 0;  ///< KV entries that its rows attend to.
+  runtime::Nanos done = 0;      ///< When its tokens were known to the host.
 };
 
 }  // namespace syncopate::batching

@@ -49,8 +49,8 @@ Scheduler::Scheduler(const BatchLayout& layout, KvPool kv, std::span<const Reque
     const std::uint32_t needs = worst_pages(static_cast<std::uint32_t>(i));
     const std::uint32_t most = std::min(width_, limits.pages);
     if (needs > most) {
-      refuse(i, "needs " + std::to_string(needs) + " KV pages at its end; " +
-                    std::to_string(most) + " is the most that it can have");
+      refuse(i, "needs " + std::to_string(needs) + " KV pages at its end; " + std::to_string(most) +
+                    " is the most that it can have");
     }
     tokens += request.max_new_tokens;
   }
@@ -187,7 +187,8 @@ void Scheduler::verify() const {
   }
 }
 
-// -- who is in the step ------------------------------------------------------------------------------
+// -- who is in the step
+// ------------------------------------------------------------------------------
 
 std::uint32_t Scheduler::pages_for(std::uint32_t entries) const {
   const std::uint32_t per_page = layout_.limits().page_tokens;
@@ -260,7 +261,8 @@ void Scheduler::grow(Row& row, std::uint32_t entries) {
   row.next_entry = last_page * kv_.page_bytes + place * kv_.entry_bytes;
 }
 
-// -- filling the inputs ------------------------------------------------------------------------------
+// -- filling the inputs
+// ------------------------------------------------------------------------------
 
 void Scheduler::write_membership(Slot& slot, bool previous_in_flight) {
   const std::uint32_t decodes = slot.rows - prefills_;

@@ -57,29 +57,30 @@ class Scheduler {
   const PageLedger& ledger() const { return ledger_; }
 
   /// Checks the books against the block tables: every page has one owner, every owned page stands
-  /// in its owner's table once. Throws runtime::UsageError with the first fault. For tests: O(pages).
+  /// in its owner's table once. Throws runtime::UsageError with the first fault. For tests:
+  /// O(pages).
   void verify() const;
 
  private:
   struct State {
-    std::int32_t* tokens = nullptr;            // its output, in tokens_
-    std::uint32_t known = 0;                   // tokens taken so far
-    std::uint32_t max_new_tokens = 0;          // as the request says; here to be near
-    std::span<const std::int32_t> eos;         // likewise
-    std::int32_t first_step = -1;   // the step that sampled its first token
-    std::int32_t last_step = -1;    // the step that sampled its last token
+    std::int32_t* tokens = nullptr;     // its output, in tokens_
+    std::uint32_t known = 0;            // tokens taken so far
+    std::uint32_t max_new_tokens = 0;   // as the request says; here to be near
+    std::span<const std::int32_t> eos;  // likewise
+    std::int32_t first_step = -1;       // the step that sampled its first token
+    std::int32_t last_step = -1;        // the step that sampled its last token
     FinishReason reason = FinishReason::kNone;
   };
   // A row of the batch. Rows keep their order; those that leave are squeezed out.
   struct Row {
     std::uint32_t request = 0;
-    std::uint32_t seat = 0;           // which block table it holds
-    std::uint32_t position = 0;       // of the first token that its next step computes
-    std::uint32_t end_position = 0;   // where all its tokens have been planned
+    std::uint32_t seat = 0;          // which block table it holds
+    std::uint32_t position = 0;      // of the first token that its next step computes
+    std::uint32_t end_position = 0;  // where all its tokens have been planned
     std::uint32_t pages = 0;
-    std::uint32_t page_end = 0;       // position at which it needs a page more
-    std::uint64_t next_entry = 0;     // byte in the KV pool where its next token's entry goes
-    std::int32_t previous_row = -1;   // its row in the step planned last
+    std::uint32_t page_end = 0;      // position at which it needs a page more
+    std::uint64_t next_entry = 0;    // byte in the KV pool where its next token's entry goes
+    std::int32_t previous_row = -1;  // its row in the step planned last
   };
 
   std::uint32_t pages_for(std::uint32_t entries) const;
@@ -100,28 +101,28 @@ class Scheduler {
   const models::BatchLayout layout_;
   const KvPool kv_;
   const std::span<const Request> requests_;
-  const std::uint32_t width_;       // of a block table
+  const std::uint32_t width_;  // of a block table
 
   PageLedger ledger_;
-  std::vector<State> states_;       // by request
+  std::vector<State> states_;  // by request
   std::vector<std::int32_t> tokens_;
   std::vector<Row> rows_;
   std::vector<std::uint32_t> seats_;  // free ones, a stack
   std::vector<std::int32_t> tables_;  // [seat][width_]
 
-  std::uint32_t next_waiting_ = 0;    // requests before it have been admitted
+  std::uint32_t next_waiting_ = 0;  // requests before it have been admitted
   std::uint32_t unfinished_ = 0;
   std::uint64_t tokens_done_ = 0;
   std::uint32_t promised_pages_ = 0;  // worst case of all rows
   std::int32_t planned_step_ = -1;    // planned last
   std::uint32_t prefills_ = 0;        // the last rows of rows_, which prefill in that step
   std::uint32_t changed_rows_ = 0;
-  std::uint32_t steps_to_end_ = 0;    // until some row has all its tokens planned
-  std::uint64_t membership_ = 0;      // numbers the different fillings of the fixed fields
-  std::uint64_t kv_tokens_ = 0;       // of the step planned last
+  std::uint32_t steps_to_end_ = 0;  // until some row has all its tokens planned
+  std::uint64_t membership_ = 0;    // numbers the different fillings of the fixed fields
+  std::uint64_t kv_tokens_ = 0;     // of the step planned last
   std::uint32_t max_kv_tokens_ = 0;
-  bool ended_by_eos_ = false;         // some row's request has, since the last plan
-  bool may_admit_ = true;             // something was freed since admission last failed
+  bool ended_by_eos_ = false;  // some row's request has, since the last plan
+  bool may_admit_ = true;      // something was freed since admission last failed
 };
 
 }  // namespace syncopate::batching

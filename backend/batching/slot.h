@@ -15,24 +15,24 @@ namespace syncopate::batching {
 
 struct Slot {
   std::uint32_t index = 0;
-  runtime::Buffer host_inputs;    ///< Pinned: an input block (models::BatchLayout).
-  runtime::Buffer host_outputs;   ///< Pinned: next_id[rows].
-  runtime::Buffer inputs;         ///< Device, as above.
+  runtime::Buffer host_inputs;   ///< Pinned: an input block (models::BatchLayout).
+  runtime::Buffer host_outputs;  ///< Pinned: next_id[rows].
+  runtime::Buffer inputs;        ///< Device, as above.
   runtime::Buffer outputs;
-  std::int32_t* in = nullptr;     ///< host_inputs' words.
+  std::int32_t* in = nullptr;  ///< host_inputs' words.
   const std::int32_t* out = nullptr;
 
   // What the scheduler last wrote here.
-  std::uint64_t membership = 0;               ///< Of which set of rows; 0: nothing yet.
-  bool carried = false;                       ///< Whether ids come from the step before.
-  std::vector<std::uint32_t> pages_written;   ///< Block-table entries present, by row.
-  bool block_table_changed = false;           ///< Since the block was last copied.
+  std::uint64_t membership = 0;              ///< Of which set of rows; 0: nothing yet.
+  bool carried = false;                      ///< Whether ids come from the step before.
+  std::vector<std::uint32_t> pages_written;  ///< Block-table entries present, by row.
+  bool block_table_changed = false;          ///< Since the block was last copied.
 
   // The step that was planned into it last.
   std::uint32_t rows = 0;
   std::uint32_t tokens = 0;
-  runtime::Cost cost;                         ///< Of the forward pass.
-  std::vector<runtime::Access> kv_writes;     ///< Exact ranges of the KV pool that it writes.
+  runtime::Cost cost;                      ///< Of the forward pass.
+  std::vector<runtime::Access> kv_writes;  ///< Exact ranges of the KV pool that it writes.
 };
 
 /// Whose rows a step in flight computes. Kept by step and not by slot, as its events are: even when
@@ -40,8 +40,8 @@ struct Slot {
 struct StepRows {
   std::int32_t step = -1;
   std::uint32_t rows = 0;
-  std::uint64_t membership = 0;               ///< What `request` was written for.
-  std::vector<std::uint32_t> request;         ///< Request of each row.
+  std::uint64_t membership = 0;        ///< What `request` was written for.
+  std::vector<std::uint32_t> request;  ///< Request of each row.
 };
 
 }  // namespace syncopate::batching

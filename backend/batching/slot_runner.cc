@@ -37,9 +37,8 @@ SlotRunner::SlotRunner(const DeviceContext& context, Slot& slot, runtime::Buffer
 
 void SlotRunner::upload(Host& host, Stream stream) {
   const models::BatchLayout& layout = *context_.layout;
-  const std::uint64_t bytes = slot_.block_table_changed
-                                  ? layout.input_bytes()
-                                  : std::uint64_t{layout.block_table()} * 4;
+  const std::uint64_t bytes =
+      slot_.block_table_changed ? layout.input_bytes() : std::uint64_t{layout.block_table()} * 4;
   host.copy(stream, "h2d", Region::flat(slot_.inputs, 0, bytes),
             Region::flat(slot_.host_inputs, 0, bytes));
 }
@@ -51,15 +50,16 @@ void SlotRunner::download(Host& host, Stream stream) {
 }
 
 void SlotRunner::compute(Host& host, Stream stream) {
-  const GraphKey key = context_.model->graph_key(slot_.rows, slot_.tokens, slot_.cost.max_kv_tokens);
+  const GraphKey key =
+      context_.model->graph_key(slot_.rows, slot_.tokens, slot_.cost.max_kv_tokens);
   if (context_.graphs) {
     const runtime::Graph graph = graph_for(host, key);
     runtime::Cost carry_cost;
     carry_cost.work = runtime::Work::kCarry;
     carry_cost.rows = slot_.rows;
-    const runtime::NodeArgs args[2] = {{0, carry_cost, {}},
-                                       {context_.carry ? std::uint16_t{1} : std::uint16_t{0},
-                                        slot_.cost, slot_.kv_writes}};
+    const runtime::NodeArgs args[2] = {
+        {0, carry_cost, {}},
+        {context_.carry ? std::uint16_t{1} : std::uint16_t{0}, slot_.cost, slot_.kv_writes}};
     host.launch(graph, stream, "step", std::span(args).subspan(context_.carry ? 0 : 1));
     return;
   }
@@ -68,8 +68,7 @@ void SlotRunner::compute(Host& host, Stream stream) {
     const std::uint64_t bytes = context_.model->workspace_bytes(context_.layout->limits());
     forward_accesses_.push_back(write(context_.workspace, 0, bytes));
   }
-  forward_accesses_.insert(forward_accesses_.end(), slot_.kv_writes.begin(),
-                           slot_.kv_writes.end());
+  forward_accesses_.insert(forward_accesses_.end(), slot_.kv_writes.begin(), slot_.kv_writes.end());
   launch_kernels(host, stream, key, forward_accesses_);
 }
 
@@ -89,12 +88,12 @@ runtime::Graph SlotRunner::graph_for(Host& host, const GraphKey& key) {
   const auto found = std::find_if(graphs_.begin(), graphs_.end(),
                                   [&key](const Captured& c) { return c.key == key; });
   if (found != graphs_.end()) return found->graph;
-  const runtime::Graph graph = host.capture(
-      context_.capture_stream, context_.workspace, "step of slot " + std::to_string(slot_.index),
-      [&](Host& h) {
-        launch_kernels(h, context_.capture_stream, key,
-                       std::span(forward_accesses_).first(fixed_accesses_));
-      });
+  const runtime::Graph graph =
+      host.capture(context_.capture_stream, context_.workspace,
+                   "step of slot " + std::to_string(slot_.index), [&](Host& h) {
+                     launch_kernels(h, context_.capture_stream, key,
+                                    std::span(forward_accesses_).first(fixed_accesses_));
+                   });
   graphs_.push_back({key, graph});
   return graph;
 }

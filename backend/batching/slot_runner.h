@@ -1,5 +1,5 @@
-// Puts the device work of a slot's step on streams: the copy in, the computation, the copy out. What
-// waits for what is a Strategy's business.
+// Puts the device work of a slot's step on streams: the copy in, the computation, the copy out.
+// What waits for what is a Strategy's business.
 #pragma once
 
 #include <utility>
@@ -17,8 +17,8 @@ struct DeviceContext {
   const models::Model* model = nullptr;
   const models::BatchLayout* layout = nullptr;
   runtime::Buffer kv;
-  runtime::Buffer workspace;       ///< None when the model needs none.
-  bool carry = false;              ///< Whether steps take ids from the step before.
+  runtime::Buffer workspace;  ///< None when the model needs none.
+  bool carry = false;         ///< Whether steps take ids from the step before.
   bool graphs = false;
   runtime::Stream capture_stream;  ///< Where graphs are captured; none without graphs.
 };

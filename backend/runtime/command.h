@@ -32,7 +32,7 @@ struct Command {
 
   Type type = Type::kKernel;
   OperationKind kind = OperationKind::kKernel;  ///< kKernel, kCopy, kGraph.
-  bool pageable = false;      ///< kCopy: one side is pageable memory; the host blocks on it.
+  bool pageable = false;  ///< kCopy: one side is pageable memory; the host blocks on it.
   Name name = "";
   std::uint32_t operation = kNoOperation;  ///< Index into the host's operations, for its times.
   const Kernel* kernel = nullptr;          ///< kKernel.

@@ -1,8 +1,8 @@
 // The engine: what one runtime supplies below the front end. Programs never see it.
 //
 // The front end (Host) has already bound waits to positions, applied the legacy default stream's
-// rule (unless the engine has it natively), resolved capture and written the log. An engine supplies
-// time, memory and the execution of commands.
+// rule (unless the engine has it natively), resolved capture and written the log. An engine
+// supplies time, memory and the execution of commands.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,8 @@ class DeadlockError : public Error {
 class OperationError : public Error {
  public:
   OperationError(std::string operation, const std::string& reason)
-      : Error("operation '" + operation + "' failed: " + reason), operation_(std::move(operation)) {}
+      : Error("operation '" + operation + "' failed: " + reason),
+        operation_(std::move(operation)) {}
   const std::string& operation() const { return operation_; }
 
  private:

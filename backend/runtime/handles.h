@@ -14,8 +14,9 @@ using Nanos = std::int64_t;
 /// rule; a timeline read back from a file keeps its own texts (Timeline::intern).
 using Name = const char*;
 
-/// The name of one record, wait, signal or block in the program's text, as "async.compute.wait_h2d".
-/// Tests remove sites by name; race reports name the site that is missing. Lifetime as Name.
+/// The name of one record, wait, signal or block in the program's text, as
+/// "async.compute.wait_h2d". Tests remove sites by name; race reports name the site that is
+/// missing. Lifetime as Name.
 using Site = const char*;
 
 template <class Tag>

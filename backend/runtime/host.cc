@@ -37,7 +37,8 @@ void Host::reserve(std::size_t operations, std::size_t accesses) {
   accesses_.reserve(accesses);
 }
 
-// -- device work -----------------------------------------------------------------------------------
+// -- device work
+// -----------------------------------------------------------------------------------
 
 void Host::launch(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
                   const Kernel& kernel) {
@@ -66,9 +67,10 @@ void Host::copy(Stream stream, Name name, const Region& dst, const Region& src) 
   command.name = name;
   command.dst = dst;
   command.src = src;
-  const auto memory_of = [&](const Region& r) { return runtime_.timeline_.buffers[r.buffer.id].memory; };
-  command.pageable =
-      memory_of(dst) == Memory::kPageable || memory_of(src) == Memory::kPageable;
+  const auto memory_of = [&](const Region& r) {
+    return runtime_.timeline_.buffers[r.buffer.id].memory;
+  };
+  command.pageable = memory_of(dst) == Memory::kPageable || memory_of(src) == Memory::kPageable;
   // The bounding range stands for a 2-D region: programs that interleave regions of one buffer
   // declare them on kernels instead.
   const Access accesses[2] = {read(src.buffer, src.offset, src.end()),
@@ -140,7 +142,8 @@ void Host::launch(Graph graph, Stream stream, Name name, std::span<const NodeArg
   }
 }
 
-// -- order -----------------------------------------------------------------------------------------
+// -- order
+// -----------------------------------------------------------------------------------------
 
 void Host::record(Event event, Stream stream, Site site) {
   if (left_out(site)) return;
@@ -256,7 +259,8 @@ bool Host::query(Event event, Site site) {
   return true;
 }
 
-// -- capture ---------------------------------------------------------------------------------------
+// -- capture
+// ---------------------------------------------------------------------------------------
 
 void Host::begin_capture(Stream origin, Buffer workspace) {
   refuse_in_capture("capture");
@@ -315,7 +319,8 @@ Graph Host::end_capture(std::string label) {
 bool Host::captured(Stream stream, const char* call) {
   if (capture_ < 0) return false;
   if (streams_[stream.id].lane >= 0) return true;
-  throw UsageError(std::string(call) + " on stream '" + runtime_.timeline_.streams[stream.id].label +
+  throw UsageError(std::string(call) + " on stream '" +
+                   runtime_.timeline_.streams[stream.id].label +
                    "', which is not part of the capture under way");
 }
 
@@ -337,7 +342,8 @@ GraphNode& Host::add_node(Stream stream, NodeType type, OperationKind kind, Name
   return node;
 }
 
-// -- the host's own time -----------------------------------------------------------------------------
+// -- the host's own time
+// -----------------------------------------------------------------------------
 
 Nanos Host::begin_span(std::span<const Access> accesses) {
   refuse_in_capture("span");
@@ -369,7 +375,8 @@ Nanos Host::now() { return engine_.now(id_); }
 
 void Host::sleep_until(Nanos time) { engine_.sleep_until(id_, time); }
 
-// -- shared steps ------------------------------------------------------------------------------------
+// -- shared steps
+// ------------------------------------------------------------------------------------
 
 bool Host::left_out(Site site) const { return filters_sites_ && runtime_.removed(site); }
 
@@ -381,8 +388,8 @@ void Host::check_region(const Region& region, Name name) const {
   const BufferInfo& buffer = buffers[region.buffer.id];
   if (region.end() > buffer.bytes || (region.rows > 1 && region.pitch < region.width)) {
     throw UsageError("copy '" + std::string(name) + "': the region ends at byte " +
-                     std::to_string(region.end()) + " of buffer '" + buffer.label + "', which has " +
-                     std::to_string(buffer.bytes));
+                     std::to_string(region.end()) + " of buffer '" + buffer.label +
+                     "', which has " + std::to_string(buffer.bytes));
   }
 }
 
@@ -404,8 +411,8 @@ OperationKind Host::copy_kind(const Region& dst, const Region& src, Name name) c
   return to.device == from.device ? OperationKind::kCopyD2D : OperationKind::kCopyPeer;
 }
 
-// CUDA's legacy default stream: its work waits for all earlier work of the device's blocking streams,
-// and their later work waits for it.
+// CUDA's legacy default stream: its work waits for all earlier work of the device's blocking
+// streams, and their later work waits for it.
 void Host::order_with_default(Stream stream) {
   if (!has_default_) return;
   const auto& infos = runtime_.timeline_.streams;

@@ -94,8 +94,9 @@ class Host {
 
   // -- the host's own time ---------------------------------------------------------------------
 
-  /// Host work: `fn()` does it and returns what it was (a Cost). Measured on a real runtime, charged
-  /// by the cost in virtual time. It declares what it touches of pinned and pageable buffers.
+  /// Host work: `fn()` does it and returns what it was (a Cost). Measured on a real runtime,
+  /// charged by the cost in virtual time. It declares what it touches of pinned and pageable
+  /// buffers.
   template <class Fn>
   void span(Name name, std::span<const Access> accesses, Fn&& fn) {
     const Nanos begin = begin_span(accesses);
@@ -112,16 +113,16 @@ class Host {
 
   using NodeList = std::vector<std::uint16_t>;
   struct StreamState {
-    std::uint64_t sequence = 0;            // commands enqueued so far
-    std::uint64_t seen_by_default = 0;     // how far the legacy default stream has waited for it
-    std::uint64_t default_seen = 0;        // how far it has waited for the legacy default stream
-    std::int32_t lane = -1;                // in the capture under way; -1: not part of it
-    NodeList tail;                         // nodes that the next captured node comes after
+    std::uint64_t sequence = 0;         // commands enqueued so far
+    std::uint64_t seen_by_default = 0;  // how far the legacy default stream has waited for it
+    std::uint64_t default_seen = 0;     // how far it has waited for the legacy default stream
+    std::int32_t lane = -1;             // in the capture under way; -1: not part of it
+    NodeList tail;                      // nodes that the next captured node comes after
   };
   struct EventState {
-    Position position;                     // sequence 0: never recorded
-    std::int32_t capture = -1;             // the capture that it was last recorded in; -1: outside
-    NodeList tail;                         // what it stands for in that capture
+    Position position;          // sequence 0: never recorded
+    std::int32_t capture = -1;  // the capture that it was last recorded in; -1: outside
+    NodeList tail;              // what it stands for in that capture
   };
   struct GraphState {
     Graph graph;
@@ -171,8 +172,8 @@ class Host {
   Log<Access> accesses_;
 
   // The capture under way.
-  std::int32_t captures_ = 0;    // begun so far
-  std::int32_t capture_ = -1;    // the number of the one under way; -1: none
+  std::int32_t captures_ = 0;  // begun so far
+  std::int32_t capture_ = -1;  // the number of the one under way; -1: none
   Stream capture_origin_;
   Buffer capture_workspace_;
   std::int32_t capture_lanes_ = 0;

@@ -20,7 +20,8 @@ struct LogAllocator {
 
   LogAllocator() = default;
   template <class U>
-  LogAllocator(const LogAllocator<U>&) {}  // NOLINT(google-explicit-constructor): allocators convert
+  LogAllocator(const LogAllocator<U>&) {
+  }  // NOLINT(google-explicit-constructor): allocators convert
 
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);

@@ -76,11 +76,10 @@ void Runtime::run(std::span<const HostMain> mains) {
   }
   // The timeline is kept whatever happens: what was done before an error is worth seeing.
   try {
-    engine_->run(static_cast<int>(mains.size()),
-                 [&](int id) {
-                   const auto index = static_cast<std::size_t>(id);
-                   mains[index](hosts[index]);
-                 });
+    engine_->run(static_cast<int>(mains.size()), [&](int id) {
+      const auto index = static_cast<std::size_t>(id);
+      mains[index](hosts[index]);
+    });
   } catch (...) {
     collect(hosts);
     throw;

@@ -1,8 +1,8 @@
 // Runtime: owns what a program creates, runs its hosts, and hands over the timeline.
 //
 // A program is written against Runtime and Host alone and runs unchanged in virtual time (sim), on
-// CPU threads (cpu) and on GPUs (cuda); which of them is decided in one place, by the engine that is
-// passed in.
+// CPU threads (cpu) and on GPUs (cuda); which of them is decided in one place, by the engine that
+// is passed in.
 #pragma once
 
 #include <atomic>

@@ -36,40 +36,40 @@ struct Operation {
   OperationKind kind = OperationKind::kKernel;
   OperationKind kind_in_graph = OperationKind::kKernel;
   std::uint16_t host = 0;
-  std::uint16_t node = 0;         ///< kGraphNode: index in the graph's script.
-  Stream stream;                  ///< The stream it ran in; for a node the launching stream.
-  std::int32_t step = kNoStep;    ///< The program's step, kNoStep outside of any.
-  Graph graph;                    ///< kGraph and kGraphNode.
-  std::uint32_t first_access = 0; ///< Index into Timeline::accesses; recorded with Detail::kAll.
+  std::uint16_t node = 0;          ///< kGraphNode: index in the graph's script.
+  Stream stream;                   ///< The stream it ran in; for a node the launching stream.
+  std::int32_t step = kNoStep;     ///< The program's step, kNoStep outside of any.
+  Graph graph;                     ///< kGraph and kGraphNode.
+  std::uint32_t first_access = 0;  ///< Index into Timeline::accesses; recorded with Detail::kAll.
   std::uint32_t access_count = 0;
-  std::uint64_t bytes = 0;        ///< Copies: bytes moved.
-  Nanos issue_begin = 0;          ///< When the host made the call …
-  Nanos issue_end = 0;            ///< … and had control back.
-  Nanos start = kUnknownTime;     ///< When it began on the device (or host, for host kinds) …
-  Nanos end = kUnknownTime;       ///< … and ended.
+  std::uint64_t bytes = 0;     ///< Copies: bytes moved.
+  Nanos issue_begin = 0;       ///< When the host made the call …
+  Nanos issue_end = 0;         ///< … and had control back.
+  Nanos start = kUnknownTime;  ///< When it began on the device (or host, for host kinds) …
+  Nanos end = kUnknownTime;    ///< … and ended.
 };
 
 enum class CallType : std::uint8_t {
-  kEnqueue,     ///< `operation` entered `at.stream` as command `at.sequence`.
-  kRecord,      ///< `event` now stands for position `at`.
-  kWait,        ///< Command `at` of its stream holds it until position `target` is reached. A wait
-                ///< on a never-recorded event has target.sequence 0: no order.
-  kSignal,      ///< Command `at` sets `flag` to `value` once all before it in its stream is done.
-  kWaitFlag,    ///< Command `at` holds its stream until `flag` is at least `value`.
-  kBlock,       ///< The host blocked until `target` was reached.
-  kSeen,        ///< A query told the host that `target` is reached.
-  kSpan,        ///< `operation` (a host span) ran on the host.
+  kEnqueue,   ///< `operation` entered `at.stream` as command `at.sequence`.
+  kRecord,    ///< `event` now stands for position `at`.
+  kWait,      ///< Command `at` of its stream holds it until position `target` is reached. A wait
+              ///< on a never-recorded event has target.sequence 0: no order.
+  kSignal,    ///< Command `at` sets `flag` to `value` once all before it in its stream is done.
+  kWaitFlag,  ///< Command `at` holds its stream until `flag` is at least `value`.
+  kBlock,     ///< The host blocked until `target` was reached.
+  kSeen,      ///< A query told the host that `target` is reached.
+  kSpan,      ///< `operation` (a host span) ran on the host.
 };
 
 /// One entry of a host's call log, in the order of the host's program. Enough, with the graphs'
 /// scripts and the accesses, to decide which operations are ordered: no time is needed.
 struct Call {
   CallType type = CallType::kEnqueue;
-  bool implicit = false;          ///< Made by a rule (legacy default stream, pageable copy), not
-                                  ///< written in the program.
+  bool implicit = false;  ///< Made by a rule (legacy default stream, pageable copy), not
+                          ///< written in the program.
   std::uint16_t host = 0;
   std::uint32_t operation = UINT32_MAX;  ///< kEnqueue, kSpan, kBlock: index into operations.
-  Site site = "";                 ///< kRecord, kWait, kSignal, kWaitFlag, kBlock, kSeen.
+  Site site = "";                        ///< kRecord, kWait, kSignal, kWaitFlag, kBlock, kSeen.
   Position at;
   Position target;
   Event event;
@@ -116,14 +116,14 @@ enum class Detail : std::uint8_t {
 /// Plain data, owned by value; not thread-safe.
 struct Timeline {
   Detail detail = Detail::kAll;
-  Log<Operation> operations;          ///< Grouped by host, in each host's program order.
-  Log<Call> calls;                    ///< Likewise.
+  Log<Operation> operations;  ///< Grouped by host, in each host's program order.
+  Log<Call> calls;            ///< Likewise.
   Log<Access> accesses;
-  std::vector<StreamInfo> streams;    ///< Indexed by Stream::id; so on below.
+  std::vector<StreamInfo> streams;  ///< Indexed by Stream::id; so on below.
   std::vector<BufferInfo> buffers;
   std::vector<GraphInfo> graphs;
   std::uint16_t hosts = 1;
-  Nanos end = 0;                      ///< When the last host returned and all work was done.
+  Nanos end = 0;  ///< When the last host returned and all work was done.
 
   std::span<const Access> accesses_of(const Operation& op) const {
     return std::span(accesses).subspan(op.first_access, op.access_count);

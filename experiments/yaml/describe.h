@@ -76,14 +76,10 @@ struct IgnoreKeys {
 };
 
 template <class T>
-concept Described = requires(IgnoreKeys& v, T& t) {
-  describe(v, t);
-};
+concept Described = requires(IgnoreKeys& v, T& t) { describe(v, t); };
 
 template <class T>
-concept HasShorthand = requires {
-  typename T::Shorthand;
-};
+concept HasShorthand = requires { typename T::Shorthand; };
 
 template <class T>
 inline constexpr bool kIsOptional = false;
@@ -99,9 +95,8 @@ inline constexpr bool kIsVector<std::vector<T>> = true;
 template <class T>
 inline constexpr bool kIsTagged = false;
 template <class... T>
-inline constexpr bool kIsTagged<std::variant<T...>> = requires {
-  requires(std::same_as<decltype(T::kKind), const std::string_view> && ...);
-};
+inline constexpr bool kIsTagged<std::variant<T...>> =
+    requires { requires(std::same_as<decltype(T::kKind), const std::string_view> && ...); };
 
 /// A variant that is told apart by being a map or a list.
 template <class T>

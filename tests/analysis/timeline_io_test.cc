@@ -204,7 +204,8 @@ TEST_F(TimelineFile, CutShortAnywhereIsATypedError) {
 TEST_F(TimelineFile, WithAnyBytesChangedIsReadOrRefusedAndNeverCrashesWhatReadsIt) {
   write_timeline(sample(), file);
   const std::string good = text();
-  // On until enough have been of either kind: how many seeds that takes depends on the JSON library.
+  // On until enough have been of either kind: how many seeds that takes depends on the JSON
+  // library.
   int read = 0;
   int refused = 0;
   for (std::uint64_t seed = 0; read < 100 || refused < 1000; ++seed) {

@@ -1,5 +1,5 @@
-// Counts the allocations of a test program by replacing operator new. For one file of a program, and
-// not under the sanitizers, which replace it themselves.
+// Counts the allocations of a test program by replacing operator new. For one file of a program,
+// and not under the sanitizers, which replace it themselves.
 #pragma once
 
 #include <atomic>

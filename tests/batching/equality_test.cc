@@ -1,6 +1,6 @@
 // Asynchronous equals synchronous: the same tokens from every strategy, with and without graphs,
-// with two slots and three, on virtual time and on threads, and the ones that the model's definition
-// gives with no batching at all.
+// with two slots and three, on virtual time and on threads, and the ones that the model's
+// definition gives with no batching at all.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -36,9 +36,9 @@ TEST(EqualityTest, EveryStrategyInVirtualTimeGivesTheModelsTokens) {
       const Outcome outcome =
           serve(sim::make_sim_engine(small_machine(), {}, 1), workload, variant.options);
       ASSERT_EQ(outcome.tokens, expected);
-      expect_few_discarded(outcome, workload,
-                           variant.options.strategy == StrategyKind::kAsync ? variant.options.slots
-                                                                            : 1);
+      expect_few_discarded(
+          outcome, workload,
+          variant.options.strategy == StrategyKind::kAsync ? variant.options.slots : 1);
       if (seed % 10 == 0) {
         ASSERT_TRUE(analysis::find_races(outcome.timeline).empty());
       }
@@ -68,8 +68,7 @@ TEST(EqualityTest, LengthEndsComputeNoRowInVain) {
   for (const std::uint32_t slots : {2U, 3U, 5U}) {
     BatcherOptions options;
     options.slots = slots;
-    const Outcome outcome =
-        serve(sim::make_sim_engine(small_machine(), {}, 1), workload, options);
+    const Outcome outcome = serve(sim::make_sim_engine(small_machine(), {}, 1), workload, options);
     EXPECT_EQ(outcome.tokens, expected_tokens(workload));
     EXPECT_EQ(outcome.steps.size(), 11U);  // the longest request's tokens
     std::uint64_t rows = 0;

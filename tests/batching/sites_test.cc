@@ -67,8 +67,10 @@ struct Case {
   std::uint32_t slots;
   bool graphs;
 };
-const Case kCases[] = {{StrategyKind::kOrdered, 1, false}, {StrategyKind::kOrdered, 1, true},
-                       {StrategyKind::kAsync, 2, false},   {StrategyKind::kAsync, 2, true},
+const Case kCases[] = {{StrategyKind::kOrdered, 1, false},
+                       {StrategyKind::kOrdered, 1, true},
+                       {StrategyKind::kAsync, 2, false},
+                       {StrategyKind::kAsync, 2, true},
                        {StrategyKind::kAsync, 3, true}};
 
 std::vector<Site> table(const Case& c) {
@@ -111,9 +113,9 @@ TEST(SitesTest, ChaosAndTheCheckerAgreeOnEverySite) {
         sim::SimOptions chaos;
         chaos.chaos = true;
         chaos.seed = seed;
-        const Outcome outcome = serve(sim::make_sim_engine({}, chaos, 1), workload,
-                                      options_for(c.kind, c.slots, c.graphs),
-                                      {runtime::Detail::kAll, {site.name}});
+        const Outcome outcome =
+            serve(sim::make_sim_engine({}, chaos, 1), workload,
+                  options_for(c.kind, c.slots, c.graphs), {runtime::Detail::kAll, {site.name}});
         if (outcome.tokens != expected) ++wrong;
         ASSERT_EQ(races_of(outcome.timeline), site.races) << site.name << ", seed " << seed;
       }
@@ -126,7 +128,8 @@ TEST(SitesTest, ChaosAndTheCheckerAgreeOnEverySite) {
   }
 }
 
-// -- the two rungs that are races --------------------------------------------------------------------
+// -- the two rungs that are races
+// --------------------------------------------------------------------
 
 TEST(SitesTest, UnorderedIsWrongInVirtualTimeAndItsRacesAreNamed) {
   const Workload workload = plain_workload(3, 4, 12);
@@ -157,8 +160,8 @@ TEST(SitesTest, AsyncOverOneSlotShowsTheCorruption) {
 #if !defined(__SANITIZE_THREAD__)
 TEST(SitesTest, UnorderedOnThreadsHasTheSameRaces) {
   const Workload workload = plain_workload(3, 4, 12);
-  const Outcome outcome = serve(cpu::make_cpu_engine({}, 1), workload,
-                                options_for(StrategyKind::kUnordered, 1, false));
+  const Outcome outcome =
+      serve(cpu::make_cpu_engine({}, 1), workload, options_for(StrategyKind::kUnordered, 1, false));
   EXPECT_EQ(races_of(outcome.timeline), unordered_races());
 }
 #endif

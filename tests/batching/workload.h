@@ -45,7 +45,8 @@ inline Workload random_workload(std::uint64_t seed) {
   workload.limits.tokens = std::max(longest_prompt, workload.limits.rows) + draw(0, 20);
   workload.limits.page_tokens = draw(1, 8);
   const std::uint32_t longest = longest_prompt + longest_output;
-  const std::uint32_t one = (longest + workload.limits.page_tokens - 1) / workload.limits.page_tokens;
+  const std::uint32_t one =
+      (longest + workload.limits.page_tokens - 1) / workload.limits.page_tokens;
   workload.limits.pages = one * draw(1, workload.limits.rows);
   return workload;
 }
@@ -76,9 +77,9 @@ inline std::vector<std::int32_t> expected_tokens(const models::hash::HashConfig&
   while (ids.size() < request.prompt.size() + request.max_new_tokens) {
     std::uint32_t history = model.seed;
     for (std::size_t p = 0; p < ids.size(); ++p) {
-      history = models::hash::fold(
-          history, models::hash::kv_entry(static_cast<std::uint32_t>(ids[p]),
-                                          static_cast<std::uint32_t>(p)));
+      history =
+          models::hash::fold(history, models::hash::kv_entry(static_cast<std::uint32_t>(ids[p]),
+                                                             static_cast<std::uint32_t>(p)));
     }
     std::uint32_t best = 0;
     for (std::uint32_t id = 1; id < model.vocab; ++id) {

@@ -61,9 +61,9 @@ runtime::Timeline simulate(std::uint32_t steps, runtime::Detail detail) {
 void async_in_virtual_time(benchmark::State& state) {
   const auto steps = static_cast<std::uint32_t>(state.range(0));
   for (auto _ : state) benchmark::DoNotOptimize(simulate(steps, runtime::Detail::kTimes));
-  state.counters["ns_a_step"] = benchmark::Counter(
-      static_cast<double>(steps), benchmark::Counter::kIsIterationInvariantRate |
-                                      benchmark::Counter::kInvert);
+  state.counters["ns_a_step"] =
+      benchmark::Counter(static_cast<double>(steps), benchmark::Counter::kIsIterationInvariantRate |
+                                                         benchmark::Counter::kInvert);
 }
 BENCHMARK(async_in_virtual_time)->Arg(2048)->Arg(8192)->Arg(32768)->Unit(benchmark::kMillisecond);
 

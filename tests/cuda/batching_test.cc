@@ -26,9 +26,10 @@ TEST_F(CudaBatching, EveryStrategyGivesTheModelsTokens) {
     const Workload workload = random_workload(seed);
     const auto expected = expected_tokens(workload);
     for (const bool graphs : {false, true}) {
-      for (const auto& [kind, slots] :
-           {std::pair{StrategyKind::kDefaultStream, 1U}, {StrategyKind::kOrdered, 1U},
-            {StrategyKind::kAsync, 2U}, {StrategyKind::kAsync, 3U}}) {
+      for (const auto& [kind, slots] : {std::pair{StrategyKind::kDefaultStream, 1U},
+                                        {StrategyKind::kOrdered, 1U},
+                                        {StrategyKind::kAsync, 2U},
+                                        {StrategyKind::kAsync, 3U}}) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + to_string(kind) + ", " +
                      std::to_string(slots) + " slots, graphs " + std::to_string(graphs));
         const Outcome outcome = serve(engine(), workload, options_for(kind, slots, graphs));

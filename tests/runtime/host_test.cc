@@ -112,9 +112,8 @@ TEST_F(HostTest, TheDefaultStreamWaitsForBlockingStreamsAndTheyForIt) {
     launch(host, blocking);
     launch(host, blocking);  // already behind the default stream: no second wait
   });
-  EXPECT_THAT(recorded_.asked,
-              ElementsAre("s1: run k", "s2: run k", "s0: wait s1@1", "s0: run k", "s2: run k",
-                          "s1: wait s0@2", "s1: run k", "s1: run k"));
+  EXPECT_THAT(recorded_.asked, ElementsAre("s1: run k", "s2: run k", "s0: wait s1@1", "s0: run k",
+                                           "s2: run k", "s1: wait s0@2", "s1: run k", "s1: run k"));
 }
 
 TEST_F(HostTest, AnEngineThatOrdersTheDefaultStreamItselfIsNotAskedTo) {
@@ -203,7 +202,8 @@ TEST_F(HostTest, CopiesThatCannotBeAreRefused) {
   EXPECT_THAT(recorded_.asked, IsEmpty());
 }
 
-// -- capture -----------------------------------------------------------------------------------------
+// -- capture
+// -----------------------------------------------------------------------------------------
 
 TEST_F(HostTest, ACapturedForkAndJoinKeepsItsOrder) {
   make();
@@ -369,7 +369,8 @@ TEST_F(HostTest, AFailedCaptureLeavesTheHostUsable) {
   EXPECT_THAT(recorded_.asked, ElementsAre("s0: begin capture", "s0: run after"));
 }
 
-// -- the log -----------------------------------------------------------------------------------------
+// -- the log
+// -----------------------------------------------------------------------------------------
 
 TEST_F(HostTest, SpansKeepTheirTimesStepAndAccesses) {
   Runtime& runtime = make();

@@ -10,11 +10,11 @@
 namespace syncopate::runtime {
 
 struct Recorded {
-  std::vector<std::string> asked;       // one line a primitive, as "s1: wait s0@2"
-  std::vector<GraphScript> graphs;      // as handed to end_capture
+  std::vector<std::string> asked;   // one line a primitive, as "s1: wait s0@2"
+  std::vector<GraphScript> graphs;  // as handed to end_capture
   bool native_default_stream = false;
   bool native_capture = false;
-  bool reached = true;                  // what reached() answers
+  bool reached = true;  // what reached() answers
 };
 
 /// Owned by a Runtime; the test keeps `recorded`, which must outlive it.

@@ -1,5 +1,5 @@
-// The integer functions of the hash model. Shared by the CPU and CUDA kernels, so that both give the
-// same bits.
+// The integer functions of the hash model. Shared by the CPU and CUDA kernels, so that both give
+// the same bits.
 #pragma once
 
 #include <cstdint>

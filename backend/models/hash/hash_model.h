@@ -1,6 +1,6 @@
-// The hash model: a language model in integers alone, exact on every runtime. Each next token is the
-// argmax of integer logits that hash every token read back through the page table, so that any wrong
-// page, row, position or stale id changes it and all that follows.
+// The hash model: a language model in integers alone, exact on every runtime. Each next token is
+// the argmax of integer logits that hash every token read back through the page table, so that any
+// wrong page, row, position or stale id changes it and all that follows.
 #pragma once
 
 #include <cstdint>
