@@ -42,7 +42,7 @@ void AccessHistory::visit(std::uint32_t operation, Thread thread, Tick tick, con
     Hull writes = own.writes;
     bool reads_it = false;
     bool writes_it = false;
-    do {
+    for (; access != accesses.end() && access->buffer == buffer; ++access) {
       if (access->write) {
         writes.add(*access);
         writes_it = true;
@@ -50,7 +50,7 @@ void AccessHistory::visit(std::uint32_t operation, Thread thread, Tick tick, con
         reads.add(*access);
         reads_it = true;
       }
-    } while (++access != accesses.end() && access->buffer == buffer);
+    }
     if (uses.size() > 1) {
       for (auto each = first; each != access; ++each) {
         compare(uses, *each, operation, thread, clock);
