@@ -2,10 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -69,7 +69,7 @@ void check_target(const fs::path& target, bool force) {
   }
 }
 
-RunFolder::RunFolder(fs::path target, bool force) : target_(named(target)), force_(force) {
+RunFolder::RunFolder(const fs::path& target, bool force) : target_(named(target)), force_(force) {
   check_target(target_, force_);
   std::error_code error;
   fs::create_directories(target_.parent_path(), error);

@@ -32,7 +32,7 @@ void check_target(const std::filesystem::path& target, bool force);
 class RunFolder {
  public:
   /// Throws as check_target() does, and RunFolderError when the hidden folder cannot be made.
-  RunFolder(std::filesystem::path target, bool force);
+  RunFolder(const std::filesystem::path& target, bool force);
   /// Without commit(): removes what was written.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
