@@ -21,14 +21,14 @@ namespace {
 constexpr std::size_t kDraws = 1 << 16;
 
 const std::vector<double>& draws() {
-  static const std::vector<double> values = [] {
+  static const std::vector<double> kValues = [] {
     std::mt19937_64 random(1);
     std::exponential_distribution<double> exponential(1.0);
     std::vector<double> result(kDraws);
     for (double& value : result) value = exponential(random) * 1e6;
     return result;
   }();
-  return values;
+  return kValues;
 }
 
 void hold_event_queue(benchmark::State& state) {

@@ -43,8 +43,8 @@ TEST(Linear, IsTheProductInBothModesForSizesThatFillNoVector) {
 
 TEST(Pointwise, SwigluHoldsOverTheWholeRange) {
   std::vector<float> gate, up;
-  for (float g = -100.0f; g <= 100.0f; g += 0.37f) {
-    gate.push_back(g);
+  for (int step = -270; step <= 270; ++step) {
+    gate.push_back(0.37f * static_cast<float>(step));
     up.push_back(0.5f);
   }
   std::vector<float> out(gate.size());

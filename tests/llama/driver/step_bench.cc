@@ -52,22 +52,22 @@ void step(benchmark::State& state, const LlamaConfig& config, std::uint32_t rows
   for (auto _ : state) runner.run();
 }
 
-void Decode(benchmark::State& state) {
+void decode(benchmark::State& state) {
   const auto dimension = [&](int i) { return static_cast<std::uint32_t>(state.range(i)); };
   step(state, shape(dimension(1), dimension(2)), 8, 1, dimension(3));
 }
-void Prefill(benchmark::State& state) {
+void prefill(benchmark::State& state) {
   const auto dimension = [&](int i) { return static_cast<std::uint32_t>(state.range(i)); };
   step(state, shape(dimension(1), dimension(2)), 1, dimension(3), dimension(3));
 }
 
 const std::vector<std::string> kNames{"invariant", "hidden", "layers", "context"};
-BENCHMARK(Decode)
+BENCHMARK(decode)
     ->ArgNames(kNames)
     ->ArgsProduct({{0, 1}, {256}, {4, 8}, {64, 256}})
     ->ArgsProduct({{0, 1}, {384, 512}, {4}, {256}})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(Prefill)
+BENCHMARK(prefill)
     ->ArgNames(kNames)
     ->ArgsProduct({{0, 1}, {256}, {4}, {128, 512}})
     ->Unit(benchmark::kMillisecond);
