@@ -70,7 +70,7 @@ fs::path find_profile(const std::string& name, const fs::path& config, const yam
   const auto near = yaml::nearest(name, {names.begin(), names.end()});
   throw yaml::ConfigError(
       where,
-      fmt::format("runtime.profile: no profile '{}'{} There are: {}", name,
+      fmt::format("runtime.profile: no profile '{}'{} There are: {}", yaml::clipped(name),
                   near ? fmt::format("; did you mean '{}'?", *near) : ".", fmt::join(names, ", ")));
 }
 

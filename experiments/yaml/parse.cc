@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -80,7 +81,8 @@ class Builder : public YAML::EventHandler {
   }
 
   [[noreturn]] void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
-    throw ConfigError(where(mark), fmt::format("tags are not supported: remove '{}'", tag));
+    throw ConfigError(where(mark),
+                      fmt::format("tags are not supported: remove '{}'", clipped(tag)));
   }
 
   void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag,
@@ -127,7 +129,7 @@ class Builder : public YAML::EventHandler {
     if (added) return;
     throw ConfigError(key.where,
                       fmt::format("duplicate key '{}': it stands at line {}, column {} already",
-                                  key.text, first->second.line, first->second.column));
+                                  clipped(key.text), first->second.line, first->second.column));
   }
 
   std::shared_ptr<const std::string> source_;
@@ -182,6 +184,8 @@ Node parse(std::string text, std::string source_name) {
     if (parser.HandleNextDocument(second)) {
       throw ConfigError(second.take().where, "a second document: a file holds one");
     }
+  } catch (const YAML::DeepRecursion& error) {
+    throw ConfigError({source, error.mark.line + 1, error.mark.column + 1}, "is nested too deeply");
   } catch (const YAML::Exception& error) {
     throw ConfigError({source, error.mark.line + 1, error.mark.column + 1},
                       "not valid YAML: " + error.msg);

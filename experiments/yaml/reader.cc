@@ -28,7 +28,7 @@ std::string found(const Node& node) {
     case Node::Kind::kScalar:
       break;
   }
-  const std::string text = node.text.size() > 40 ? node.text.substr(0, 40) + "…" : node.text;
+  const std::string text = clipped(node.text);
   return node.quoted ? fmt::format("the text \"{}\"", text) : fmt::format("'{}'", text);
 }
 
@@ -45,7 +45,7 @@ std::string bounds(const Key& key) {
 
 [[noreturn]] void throw_range(const Cursor& at, std::string_view allowed) {
   throw ConfigError(at.node.where, fmt::format("{}: {} is out of range: expected {}", name(at),
-                                               at.node.text, allowed));
+                                               clipped(at.node.text), allowed));
 }
 
 void check_bounds(const Cursor& at, double value, std::string_view allowed) {
@@ -123,9 +123,10 @@ std::size_t read_choice(const Cursor& at, const std::vector<std::string_view>& n
   if (at.node.kind != Node::Kind::kScalar) throw_type(at, expected);
   const auto found_name = std::ranges::find(names, at.node.text);
   if (found_name == names.end()) {
-    throw ConfigError(at.node.where,
-                      fmt::format("{}: unknown value '{}'{} Allowed: {}", name(at), at.node.text,
-                                  suggestion(at.node.text, names), fmt::join(names, ", ")));
+    throw ConfigError(
+        at.node.where,
+        fmt::format("{}: unknown value '{}'{} Allowed: {}", name(at), clipped(at.node.text),
+                    suggestion(at.node.text, names), fmt::join(names, ", ")));
   }
   return static_cast<std::size_t>(found_name - names.begin());
 }
@@ -145,9 +146,10 @@ void expect_list(const Cursor& at) {
 void refuse_unknown_keys(const Cursor& map, const std::vector<std::string_view>& allowed) {
   for (const Node::Entry& entry : map.node.entries) {
     if (std::ranges::find(allowed, entry.key) != allowed.end()) continue;
-    throw ConfigError(entry.where,
-                      fmt::format("unknown key '{}' in {}{} Allowed: {}", entry.key, name(map),
-                                  suggestion(entry.key, allowed), fmt::join(allowed, ", ")));
+    throw ConfigError(
+        entry.where,
+        fmt::format("unknown key '{}' in {}{} Allowed: {}", clipped(entry.key), name(map),
+                    suggestion(entry.key, allowed), fmt::join(allowed, ", ")));
   }
 }
 
