@@ -52,7 +52,7 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
   require_terms({host.kernel_launch_us, host.graph_launch_us, host.graph_launch_per_node_us,
                  host.copy_us, host.record_us, host.wait_us, host.signal_us, host.query_us,
                  host.synchronize_us, host.wake_us},
-                "host call costs must be 0 or more");
+                "host call costs must be 0 to 1e12 us");
   const auto ns = [](double us) { return round(us * kNsPerUs); };
   calls_ = {ns(host.kernel_launch_us), ns(host.graph_launch_us), ns(host.copy_us),
             ns(host.record_us),        ns(host.wait_us),         ns(host.signal_us),
@@ -61,7 +61,7 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
 
   require_terms(
       {profile.launch.latency_us, profile.graph.start_latency_us, profile.graph.node_gap_us},
-      "latencies and gaps must be 0 or more");
+      "latencies and gaps must be 0 to 1e12 us");
   require(profile.launch.queue_depth >= 1, "the launch queue's depth must be at least 1");
   launch_latency_ = ns(profile.launch.latency_us);
   queue_depth_ = profile.launch.queue_depth;
@@ -71,7 +71,7 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const KernelCost& kernel = profile.kernels[i];
     require_terms({kernel.base_us, kernel.per_row_us, kernel.per_token_us, kernel.per_kv_ktoken_us},
-                  "kernel costs must be 0 or more");
+                  "kernel costs must be 0 to 1e12 us");
     require_share(kernel.sm);
     require_share(kernel.bandwidth);
     require_share(kernel.holds);
@@ -82,12 +82,12 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
   for (std::size_t i = 0; i < profile.spans.size(); ++i) {
     const SpanCost& span = profile.spans[i];
     require_terms({span.base_us, span.per_row_us, span.per_changed_row_us},
-                  "span costs must be 0 or more");
+                  "span costs must be 0 to 1e12 us");
     spans_[i] = {span.base_us * kNsPerUs, span.per_row_us * kNsPerUs,
                  span.per_changed_row_us * kNsPerUs};
   }
   const auto copy = [](const CopyCost& cost) {
-    require_terms({cost.latency_us}, "copy latencies must be 0 or more");
+    require_terms({cost.latency_us}, "copy latencies must be 0 to 1e12 us");
     require(cost.gb_per_s > 0, "copy throughputs must be above 0");
     return CopyTerms{cost.latency_us * kNsPerUs, cost.gb_per_s};
   };

@@ -20,6 +20,7 @@ class Checker {
     check_runtime();
     check_strategy();
     check_output();
+    check_limits();
     if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model)) check_llama(*llama);
     if (const auto* drawn = std::get_if<GeneratedRequests>(&config_.requests)) {
       check_drawn(*drawn);
@@ -76,6 +77,15 @@ class Checker {
     }
   }
 
+  void check_limits() const {
+    const LimitsConfig& c = config_.limits;
+    if (c.rows > c.tokens) {
+      fail("limits.rows", fmt::format("a batch of {} tokens (limits.tokens) never holds {} rows, "
+                                      "each of at least one token",
+                                      c.tokens, c.rows));
+    }
+  }
+
   void check_llama(const LlamaModelConfig& c) const {
     if (c.shape.has_value() == c.checkpoint.has_value()) {
       fail("model", c.shape ? "has both shape and checkpoint: keep one"
@@ -89,6 +99,12 @@ class Checker {
     constexpr auto kStep = models::llama::LlamaConfig::kHeadDimStep;
     if (c.shape->head_dim % kStep != 0) {
       fail("model.shape.head_dim", fmt::format("must be a multiple of {}", kStep));
+    }
+    if (const auto& rope = c.shape->rope_scaling;
+        rope && !(0 < rope->low_freq_factor && rope->low_freq_factor < rope->high_freq_factor)) {
+      fail("model.shape.rope_scaling",
+           fmt::format("needs 0 < low_freq_factor ({}) < high_freq_factor ({})",
+                       rope->low_freq_factor, rope->high_freq_factor));
     }
   }
 

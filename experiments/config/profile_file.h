@@ -59,25 +59,31 @@ void describe(V& v, ProfileFile& c) {
 // Found by their arguments' namespace.
 namespace syncopate::sim {
 
+/// Of any term: 100 s, so that the terms of the largest step add up within the clock's 292 years.
+inline constexpr double kMaxMicros = 1e8;
+
 template <class V>
 void describe(V& v, HostCallCosts& c) {
   using experiments::yaml::key, experiments::yaml::required;
-  v(required("kernel_launch_us", "A kernel launch").at_least(0), c.kernel_launch_us);
-  v(required("graph_launch_us", "A graph launch").at_least(0), c.graph_launch_us);
-  v(key("graph_launch_per_node_us", "Added for each node").at_least(0), c.graph_launch_per_node_us);
-  v(required("copy_us", "An asynchronous copy").at_least(0), c.copy_us);
-  v(required("record_us", "An event record").at_least(0), c.record_us);
-  v(required("wait_us", "A stream's wait for an event or flag").at_least(0), c.wait_us);
-  v(key("signal_us", "A flag's signal").at_least(0), c.signal_us);
-  v(key("query_us", "An event query").at_least(0), c.query_us);
-  v(key("synchronize_us", "A synchronize that need not wait").at_least(0), c.synchronize_us);
-  v(key("wake_us", "From the event to the blocked host running again").at_least(0), c.wake_us);
+  v(required("kernel_launch_us", "A kernel launch").range(0, kMaxMicros), c.kernel_launch_us);
+  v(required("graph_launch_us", "A graph launch").range(0, kMaxMicros), c.graph_launch_us);
+  v(key("graph_launch_per_node_us", "Added for each node").range(0, kMaxMicros),
+    c.graph_launch_per_node_us);
+  v(required("copy_us", "An asynchronous copy").range(0, kMaxMicros), c.copy_us);
+  v(required("record_us", "An event record").range(0, kMaxMicros), c.record_us);
+  v(required("wait_us", "A stream's wait for an event or flag").range(0, kMaxMicros), c.wait_us);
+  v(key("signal_us", "A flag's signal").range(0, kMaxMicros), c.signal_us);
+  v(key("query_us", "An event query").range(0, kMaxMicros), c.query_us);
+  v(key("synchronize_us", "A synchronize that need not wait").range(0, kMaxMicros),
+    c.synchronize_us);
+  v(key("wake_us", "From the event to the blocked host running again").range(0, kMaxMicros),
+    c.wake_us);
 }
 
 template <class V>
 void describe(V& v, LaunchPath& c) {
   using experiments::yaml::key;
-  v(key("latency_us", "End of the call to the earliest start on the device").at_least(0),
+  v(key("latency_us", "End of the call to the earliest start on the device").range(0, kMaxMicros),
     c.latency_us);
   v(key("queue_depth", "Pending commands of a stream before calls block").range(1, 1 << 20),
     c.queue_depth);
@@ -86,19 +92,21 @@ void describe(V& v, LaunchPath& c) {
 template <class V>
 void describe(V& v, GraphTiming& c) {
   using experiments::yaml::key;
-  v(key("start_latency_us", "From when a graph could start to its first nodes").at_least(0),
+  v(key("start_latency_us", "From when a graph could start to its first nodes")
+        .range(0, kMaxMicros),
     c.start_latency_us);
-  v(key("node_gap_us", "End of the last node before a node to its start").at_least(0),
+  v(key("node_gap_us", "End of the last node before a node to its start").range(0, kMaxMicros),
     c.node_gap_us);
 }
 
 template <class V>
 void describe(V& v, KernelCost& c) {
   using experiments::yaml::key;
-  v(key("base_us", "Every launch").at_least(0), c.base_us);
-  v(key("per_row_us", "Added for each request in the batch").at_least(0), c.per_row_us);
-  v(key("per_token_us", "Added for each token computed").at_least(0), c.per_token_us);
-  v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").at_least(0), c.per_kv_ktoken_us);
+  v(key("base_us", "Every launch").range(0, kMaxMicros), c.base_us);
+  v(key("per_row_us", "Added for each request in the batch").range(0, kMaxMicros), c.per_row_us);
+  v(key("per_token_us", "Added for each token computed").range(0, kMaxMicros), c.per_token_us);
+  v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").range(0, kMaxMicros),
+    c.per_kv_ktoken_us);
   v(key("sm", "Demand on the multiprocessors, a share").range(0, 1), c.sm);
   v(key("bandwidth", "Demand on memory bandwidth, a share").range(0, 1), c.bandwidth);
   v(key("holds", "Share of the block slots held from start to end").range(0, 1), c.holds);
@@ -107,16 +115,16 @@ void describe(V& v, KernelCost& c) {
 template <class V>
 void describe(V& v, SpanCost& c) {
   using experiments::yaml::key;
-  v(key("base_us", "Every time").at_least(0), c.base_us);
-  v(key("per_row_us", "Added for each request in the batch").at_least(0), c.per_row_us);
-  v(key("per_changed_row_us", "Added for each row that joined, left or moved").at_least(0),
+  v(key("base_us", "Every time").range(0, kMaxMicros), c.base_us);
+  v(key("per_row_us", "Added for each request in the batch").range(0, kMaxMicros), c.per_row_us);
+  v(key("per_changed_row_us", "Added for each row that joined, left or moved").range(0, kMaxMicros),
     c.per_changed_row_us);
 }
 
 template <class V>
 void describe(V& v, CopyCost& c) {
   using experiments::yaml::required;
-  v(required("latency_us", "Every copy").at_least(0), c.latency_us);
+  v(required("latency_us", "Every copy").range(0, kMaxMicros), c.latency_us);
   v(required("gb_per_s", "1e9 bytes a second").range(1e-6, 1e6), c.gb_per_s);
 }
 

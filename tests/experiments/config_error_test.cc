@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Anchor", replace(valid(), "slots: 2", "slots: &n 2"), ":10:", {"anchors"}},
         Case{"Alias", replace(valid(), "slots: 2", "slots: *n"), ":10:", {}},
         Case{"Tag", replace(valid(), "slots: 2", "slots: !!int 2"), ":10:", {"tags"}},
-        Case{"Deep", "a: " + kDeep, ":1:", {"not valid YAML"}},
+        Case{"Deep", "a: " + kDeep, ":1:", {"is nested too deeply"}},
         Case{"UnorderedIsRefused",
              replace(replace(valid(), "kind: async", "kind: unordered"), "slots: 2", "slots: 1"),
              ":9:9: ",
@@ -241,6 +241,22 @@ INSTANTIATE_TEST_SUITE_P(
              replace(valid(), "prompt_tokens: 8", "prompt_tokens: 33"),
              ":13:18: ",
              {"a prompt of 33 tokens never fits a batch of 32"}},
+        Case{"MoreRowsThanTokens",
+             replace(valid(), "rows: 4", "rows: 33"),
+             ":15:16: ",
+             {"limits.rows: a batch of 32 tokens (limits.tokens) never holds 33 rows"}},
+        Case{"ControlCharacters",
+             replace(valid(), "kind: async", R"(kind: "a\nb\x1b[31m\0c")"),
+             ":9:9: ",
+             {R"(unknown value 'a\nb\x1b[31m\x00c')"}},
+        Case{"LongValue",
+             replace(valid(), "kind: async", "kind: " + std::string(39, 'a') + "ééé"),
+             ":9:9: ",
+             {"unknown value '" + std::string(39, 'a') + "…'. Allowed: "}},
+        Case{"LongKey",
+             valid() + std::string(1000, 'k') + ": 1\n",
+             ":16:1: ",
+             {"unknown key '" + std::string(40, 'k') + "…' in the file. Allowed: "}},
         Case{"NeverFitsModel",
              replace(valid(), "max_positions: 100", "max_positions: 23"),
              ":14:19: ",
@@ -296,6 +312,17 @@ TEST(ConfigFile, MayHaveAByteOrderMarkAndWindowsLineEnds) {
   EXPECT_EQ(load_config(file).config.strategy.slots, 2U);
   const auto wrong = scratch.write("b.yaml", replace(text, "slots: 2", "slots: two"));
   EXPECT_THAT(error_of(wrong), HasSubstr(":10:10: "));
+}
+
+TEST(ProfileFile, BoundsEveryTimeFromAboveSoThatTheClockCannotOverflow) {
+  const Scratch scratch;
+  const std::string profile = read_text(SYNCOPATE_SOURCE_DIR "/configs/hardware/post.yaml");
+  scratch.write("hardware/mine.yaml", replace(profile, "    base_us: 27888", "    base_us: 1e9"));
+  const auto file =
+      scratch.write("a.yaml", replace(valid(), "{kind: cpu}", "{kind: sim, profile: mine}"));
+  EXPECT_THAT(error_of(file), AllOf(HasSubstr("hardware/mine.yaml:"),
+                                    HasSubstr("kernels.forward.base_us: 1e9 is out of range: "
+                                              "expected a number from 0 to")));
 }
 
 TEST(ProfileFile, IsAsStrictAsAConfig) {
