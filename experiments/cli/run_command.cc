@@ -5,9 +5,11 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,13 @@ struct Job {
   fs::path target;
 };
 
+/// What tells two targets apart. Where the path cannot be followed, check_target() says why.
+fs::path identity(const fs::path& target) {
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(target, error);
+  return error ? fs::absolute(target).lexically_normal() : path;
+}
+
 std::vector<Job> plan(const RunArguments& arguments) {
   std::vector<Job> jobs;
   for (const std::string& file : arguments.configs) {
@@ -52,7 +61,7 @@ std::vector<Job> plan(const RunArguments& arguments) {
   std::map<fs::path, std::string_view> targets;
   for (const Job& job : jobs) {
     const std::string file = job.config.file.string();
-    const auto [other, added] = targets.emplace(fs::weakly_canonical(job.target), job.name);
+    const auto [other, added] = targets.emplace(identity(job.target), job.name);
     if (!added) {
       throw RunFolderExistsError(
           fmt::format("{} and another configuration would both be written "
@@ -75,6 +84,11 @@ Json run_job(const Job& job, bool force) {
   write_run(folder, job.config, result, figures);
   folder.commit();
   return figures;
+}
+
+void report_failure(const Job& job, const char* message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "syncopate: {}: {}\n", job.config.file.string(), message);
 }
 
 /// A number with `digits` after the point, or "-" where there is none.
@@ -128,9 +142,11 @@ int run_configs(const RunArguments& arguments) {
     try {
       rows.push_back(row(job, run_job(job, arguments.force)));
       fmt::print("wrote {}\n", job.target.string());
+    } catch (const std::bad_alloc&) {
+      report_failure(job, "out of memory");
+      status = kRunFailed;
     } catch (const std::exception& error) {
-      std::fflush(stdout);
-      fmt::print(stderr, "syncopate: {}: {}\n", job.config.file.string(), error.what());
+      report_failure(job, error.what());
       status = kRunFailed;
     }
   }

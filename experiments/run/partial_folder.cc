@@ -62,6 +62,10 @@ PartialFolder::PartialFolder(const fs::path& target) {
   fs::permissions(path_, fs::perms(0755), error);  // mkdtemp's are the owner's alone
 }
 
+std::size_t PartialFolder::name_length(const fs::path& target) {
+  return prefix_of(target).size() + kUnique.size();
+}
+
 PartialFolder::~PartialFolder() {
   if (lock_ >= 0) ::close(lock_);
 }

@@ -1,6 +1,7 @@
 // The hidden folder that a run's files are written into before it has its name.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 
 namespace syncopate::experiments {
@@ -20,6 +21,9 @@ class PartialFolder {
   PartialFolder& operator=(const PartialFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+
+  /// Bytes of the name that the folder beside `target` gets.
+  static std::size_t name_length(const std::filesystem::path& target);
 
  private:
   std::filesystem::path path_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -49,16 +50,21 @@ bool exchange(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 void check_target(const fs::path& target, bool force) {
+  const fs::path full = named(target);
   std::error_code error;
-  const auto status = fs::symlink_status(target, error);
-  if (!fs::exists(status)) {
-    fs::path parent = named(target).parent_path();
-    while (!fs::exists(parent, error) && parent.has_relative_path()) parent = parent.parent_path();
-    if (!fs::is_directory(parent, error)) fail("make a folder in", parent, ENOTDIR);
-    if (::access(parent.c_str(), W_OK) != 0) fail("make a folder in", parent, errno);
-    return;
-  }
-  if (fs::is_directory(status) && fs::is_empty(target, error) && !error) return;
+  const auto status = fs::symlink_status(full, error);
+  if (status.type() == fs::file_type::none) fail("look at", target, error.value());
+  // The run is written beside the target, whether that is there or not.
+  if (PartialFolder::name_length(full) > NAME_MAX) fail("make", target, ENAMETOOLONG);
+  fs::path parent = full.parent_path();
+  while (!fs::exists(parent, error) && parent.has_relative_path()) parent = parent.parent_path();
+  const auto check_parent = [&parent] {
+    std::error_code ignored;
+    if (!fs::is_directory(parent, ignored)) fail("make a folder in", parent, ENOTDIR);
+    if (::access(parent.c_str(), W_OK | X_OK) != 0) fail("make a folder in", parent, errno);
+  };
+  if (!fs::exists(status)) return check_parent();
+  if (fs::is_directory(status) && fs::is_empty(target, error) && !error) return check_parent();
   if (!fs::is_directory(status) || !is_run_folder(target)) {
     throw RunFolderExistsError(target.string() +
                                " exists and is no run's folder: choose another with --out");
@@ -67,6 +73,7 @@ void check_target(const fs::path& target, bool force) {
     throw RunFolderExistsError(target.string() +
                                " exists: replace it with --force, or choose another with --out");
   }
+  check_parent();
 }
 
 RunFolder::RunFolder(const fs::path& target, bool force) : target_(named(target)), force_(force) {

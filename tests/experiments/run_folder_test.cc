@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -128,6 +129,33 @@ TEST(RunFolder, SaysWhereNoFolderCanBe) {
   } catch (const RunFolderError& error) {
     EXPECT_THAT(error.what(), HasSubstr("cannot make a folder in"));
   }
+}
+
+TEST(RunFolder, SaysThatANameIsTooLongBeforeTheRun) {
+  const Scratch scratch;
+  for (const std::size_t length : {250U, 255U, 300U, 5000U}) {  // 250 leave no room beside it
+    try {
+      check_target(scratch.folder() / std::string(length, 'n'), false);
+      FAIL() << "no error for " << length;
+    } catch (const RunFolderError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("File name too long"));
+    }
+  }
+  EXPECT_NO_THROW(check_target(scratch.folder() / std::string(230, 'n'), false));
+}
+
+TEST(RunFolder, NeedsAWritableFolderAroundItWhateverStandsThere) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const Scratch scratch;
+  const fs::path around = scratch.folder() / "around";
+  fs::create_directories(around / "empty");
+  scratch.write("around/run/config.yaml", "1");
+  scratch.write("around/run/metrics.json", "1");
+  fs::permissions(around, fs::perms::owner_read | fs::perms::owner_exec);
+  for (const char* name : {"none", "empty", "run"}) {
+    EXPECT_THROW(check_target(around / name, true), RunFolderError) << name;
+  }
+  fs::permissions(around, fs::perms::owner_all);
 }
 
 }  // namespace
