@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -116,10 +117,12 @@ int run(int argc, const char* const* argv) {
         "How CPU and GPU work overlap in LLM serving: one program in virtual time, on CPU "
         "threads, and on CUDA GPUs.",
         "syncopate"};
-    return dispatch(app, argc, argv);
+    const int status = dispatch(app, argc, argv);
+    if (std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    return report("cannot write to standard output", kRunFailed);
   } catch (const yaml::ConfigError& error) {
     return report(error.what(), kUsageError);
-  } catch (const RunFolderExistsError& error) {
+  } catch (const RunFolderError& error) {  // before any run: no run can be put there
     return report(error.what(), kUsageError);
   } catch (const NoRunError& error) {
     return report(error.what(), kUsageError);

@@ -126,6 +126,9 @@ def test_several_configs_end_in_a_table(tmp_path, small):
     (["run", "small.yaml", "--colour"], "--colour"),
     (["run", "small.yaml", "small.yaml"], "would both be written"),
     (["run", "small.yaml", "--set", "strategy.kind=unordered"], "has races"),
+    (["run", "small.yaml", "--out", "small.yaml/run"], "Not a directory"),
+    (["run", "small.yaml", "--out", "n" * 250], "File name too long"),
+    (["run", "small.yaml", "--out", "n" * 5000], "File name too long"),
     (["check", "none"], "no such run"),
     (["check", "."], "no timeline.json"),
     (["dance"], "unknown command 'dance'"),
@@ -205,6 +208,16 @@ def test_check_finds_the_races_of_a_strategy_without_events(tmp_path, small):
     clean = syncopate("check", "right", cwd=tmp_path)
     assert clean.returncode == 0
     assert clean.stdout.startswith("no races in ")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_what_cannot_be_printed_is_an_error(tmp_path, small):
+    for arguments in (["list"], ["run", small]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, *arguments], cwd=tmp_path, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=120)
+        assert done.returncode == 3, arguments
+        assert done.stderr == "syncopate: cannot write to standard output\n"
 
 
 def test_without_a_command_the_help_is_shown_as_an_error(tmp_path):
