@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "analysis/races.h"
 #include "analysis/timeline_io.h"
@@ -11,7 +12,7 @@
 
 namespace syncopate::experiments::cli {
 
-int check_run(const std::string& folder) {
+int check_run(const std::string& folder, bool all) {
   const std::filesystem::path file = std::filesystem::path(folder) / "timeline.json";
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
@@ -21,12 +22,22 @@ int check_run(const std::string& folder) {
     throw NoRunError(folder + " has no timeline.json: run it with output.log on");
   }
   const runtime::Timeline timeline = analysis::read_timeline(file);
-  const auto races = analysis::summarize(timeline, analysis::find_races(timeline));
-  for (const analysis::RaceSummary& race : races) {
-    fmt::print("{}\n", analysis::describe(timeline, race));
+  const std::vector<analysis::Race> races = analysis::find_races(timeline);
+  if (races.empty()) {
+    fmt::print("no races in {} operations\n", timeline.operations.size());
+    return kOk;
   }
-  if (races.empty()) fmt::print("no races in {} operations\n", timeline.operations.size());
-  return races.empty() ? kOk : kRacesFound;
+  const auto kinds = analysis::summarize(timeline, races);
+  if (all) {
+    for (const analysis::Race& race : races) fmt::print("{}\n", analysis::describe(timeline, race));
+  } else {
+    for (const analysis::RaceSummary& kind : kinds) {
+      fmt::print("{}\n", analysis::describe(timeline, kind));
+    }
+  }
+  fmt::print("{} races of {} kinds in {} operations{}\n", races.size(), kinds.size(),
+             timeline.operations.size(), all ? "" : " (--all prints each)");
+  return kRacesFound;
 }
 
 }  // namespace syncopate::experiments::cli

@@ -77,6 +77,8 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   std::string folder;
   CLI::App* check = app.add_subcommand("check", "Find the races of a finished run");
   check->add_option("RUN", folder, "A run's folder")->required();
+  bool all = false;
+  check->add_flag("--all", all, "Print every pair of accesses, not each kind of race once");
 
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
@@ -99,7 +101,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
     return kUsageError;
   }
   if (*run) return run_configs(arguments);
-  if (*check) return check_run(folder);
+  if (*check) return check_run(folder, all);
   if (*list_command) return list();
   return kUsageError;
 }

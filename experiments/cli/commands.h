@@ -24,9 +24,9 @@ struct RunArguments {
 
 /// All configurations are read and checked, and all targets looked at, before the first one runs.
 int run_configs(const RunArguments& arguments);
-/// Prints each different race of a run that was logged, with how often it happened. Throws
-/// NoRunError.
-int check_run(const std::string& folder);
+/// Prints the races of a run that was logged: each kind once, with how often it happened, or with
+/// `all` each pair on a line of its own. Throws NoRunError.
+int check_run(const std::string& folder, bool all);
 int list();
 
 }  // namespace syncopate::experiments::cli

@@ -202,8 +202,15 @@ def test_check_finds_the_races_of_a_strategy_without_events(tmp_path, small):
     assert syncopate("run", small, "--out", "racy", *sets, cwd=tmp_path).returncode == 0
     found = syncopate("check", "racy", cwd=tmp_path)
     assert found.returncode == 1
-    assert len(found.stdout.splitlines()) == metrics(tmp_path / "racy")["races"] > 0
-    assert "missing" in found.stdout
+    *kinds, total = found.stdout.splitlines()
+    assert len(kinds) == metrics(tmp_path / "racy")["races"] > 0
+    assert all("missing" in line for line in kinds)
+    *pairs, same_total = syncopate("check", "racy", "--all", cwd=tmp_path).stdout.splitlines()
+    assert all("missing" in line and "times" not in line for line in pairs)
+    assert total.startswith(f"{len(pairs)} races of {len(kinds)} kinds in ")
+    assert total.startswith(same_total)
+    times = [int(line.split("[")[1].split()[0]) if "times]" in line else 1 for line in kinds]
+    assert sum(times) == len(pairs)
     assert syncopate("run", small, "--out", "right", cwd=tmp_path).returncode == 0
     clean = syncopate("check", "right", cwd=tmp_path)
     assert clean.returncode == 0
