@@ -227,6 +227,20 @@ def test_what_cannot_be_printed_is_an_error(tmp_path, small):
         assert done.stderr == "syncopate: cannot write to standard output\n"
 
 
+def test_check_names_the_file_that_contradicts_itself(tmp_path, small):
+    assert syncopate("run", small, "--out", "run", cwd=tmp_path).returncode == 0
+    file = tmp_path / "run" / "timeline.json"
+    timeline = json.loads(file.read_text())
+    timeline["accesses"]["buffer"][0] = 4242
+    file.write_text(json.dumps(timeline))
+    found = syncopate("check", "run", cwd=tmp_path)
+    assert found.returncode == 3
+    assert "timeline.json" in found.stderr and "4242" in found.stderr
+    file.unlink()
+    os.mkfifo(file)
+    assert "no timeline.json" in syncopate("check", "run", cwd=tmp_path).stderr
+
+
 def test_without_a_command_the_help_is_shown_as_an_error(tmp_path):
     nothing = syncopate(cwd=tmp_path)
     assert nothing.returncode == 2
