@@ -28,7 +28,8 @@ TEST(RandomWeights, DependOnTheSeedAlone) {
 }
 
 TEST(RandomWeights, KeepTheSizeOfActivations) {
-  const Matrix& gate_up = random_weights(tiny(), 1).layers[0].gate_up;
+  const Weights weights = random_weights(tiny(), 1);
+  const Matrix& gate_up = weights.layers[0].gate_up;
   double squares = 0.0, total = 0.0;
   for (const float value : gate_up.values) {
     total += value;
