@@ -3,5 +3,5 @@
 #include <ATen/Parallel.h>
 
 namespace {
-const bool one_thread = (at::set_num_threads(1), true);
+const bool kOneThread = (at::set_num_threads(1), true);
 }
