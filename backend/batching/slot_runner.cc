@@ -15,7 +15,7 @@ using runtime::Stream;
 SlotRunner::SlotRunner(const DeviceContext& context, Slot& slot, runtime::Buffer previous_outputs)
     : context_(context),
       slot_(slot),
-      buffers_{slot.inputs, slot.outputs, context.kv, context.workspace} {
+      buffers_{slot.inputs, slot.outputs, context.kv, {}, context.workspace} {
   const models::BatchLayout& layout = *context.layout;
   const models::BatchLimits& limits = layout.limits();
   const std::uint64_t ids = std::uint64_t{layout.ids()} * 4;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "backend/models/sampling.h"
+
 namespace syncopate::models {
 
 /// Bounds of one step. All positive.
@@ -25,6 +27,7 @@ struct BatchLimits {
 ///   ids[tokens]            token ids, prompt or sampled
 ///   positions[tokens]      position of each token in its request, from 0
 ///   block_table[rows][pages_per_row]   the pages of each row, in order
+///   sampling[rows][kSamplingWords]     how each row's next token is chosen
 ///
 /// The token at position p of row r has its KV entry in page block_table[r][p / page_tokens], at
 /// place p % page_tokens. The output block holds one sampled id a row: next_id[rows].
@@ -38,7 +41,8 @@ class BatchLayout {
         ids_(carry_ + limits.rows),
         positions_(ids_ + limits.tokens),
         block_table_(positions_ + limits.tokens),
-        input_words_(block_table_ + limits.rows * limits.pages_per_row) {}
+        sampling_(block_table_ + limits.rows * limits.pages_per_row),
+        input_words_(sampling_ + limits.rows * kSamplingWords) {}
 
   const BatchLimits& limits() const { return limits_; }
 
@@ -50,6 +54,7 @@ class BatchLayout {
   std::uint32_t ids() const { return ids_; }
   std::uint32_t positions() const { return positions_; }
   std::uint32_t block_table() const { return block_table_; }
+  std::uint32_t sampling() const { return sampling_; }
   std::uint32_t input_words() const { return input_words_; }
   std::uint32_t output_words() const { return limits_.rows; }
 
@@ -58,7 +63,8 @@ class BatchLayout {
 
  private:
   BatchLimits limits_;
-  std::uint32_t row_start_, kv_length_, carry_, ids_, positions_, block_table_, input_words_;
+  std::uint32_t row_start_, kv_length_, carry_, ids_, positions_, block_table_, sampling_,
+      input_words_;
 };
 
 }  // namespace syncopate::models

@@ -15,6 +15,8 @@ struct StepBuffers {
   runtime::Buffer inputs;     ///< Device: an input block (BatchLayout).
   runtime::Buffer outputs;    ///< Device: next_id[rows], int32.
   runtime::Buffer kv;         ///< Device: the KV pool, pages * kv_page_bytes().
+  runtime::Buffer history;    ///< Device: the token id of each KV entry, int32, pages * page_tokens;
+                              ///< none when no request has a repetition penalty.
   runtime::Buffer workspace;  ///< Device: workspace_bytes(), scratch of one step at a time.
 };
 
