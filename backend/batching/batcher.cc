@@ -18,15 +18,19 @@ using runtime::Runtime;
 
 namespace {
 
-// About how many steps the requests take: as if rows were always full, and the longest came last.
-std::size_t expected_steps(std::span<const Request> requests, std::uint32_t rows) {
+// About how many steps it takes: as if rows and tokens were always full, and the longest came last.
+std::size_t expected_steps(std::span<const Request> requests, const Scheduler& scheduler,
+                           const models::BatchLimits& limits) {
+  std::uint64_t prompts = 0;
   std::uint64_t tokens = 0;
   std::uint64_t longest = 0;
-  for (const Request& request : requests) {
-    tokens += request.max_new_tokens;
-    longest = std::max<std::uint64_t>(longest, request.max_new_tokens);
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    if (scheduler.result(i).reason == FinishReason::kRefused) continue;
+    prompts += requests[i].prompt.size();
+    tokens += requests[i].max_new_tokens;
+    longest = std::max<std::uint64_t>(longest, requests[i].max_new_tokens);
   }
-  return tokens / rows + longest;
+  return prompts / limits.tokens + tokens / limits.rows + longest;
 }
 
 // Log entries of a step: prepare, extra, h2d, the graph and its two nodes, d2h, block, update; and
@@ -36,13 +40,19 @@ constexpr std::size_t kFixedAccessesPerStep = 14;
 
 DeviceContext make_context(Runtime& runtime, Device device, const models::Model& model,
                            const models::BatchLayout& layout, const BatcherOptions& options,
-                           const Strategy& strategy) {
+                           const Strategy& strategy, std::span<const Request> requests) {
   const models::BatchLimits& limits = layout.limits();
   DeviceContext context;
   context.model = &model;
   context.layout = &layout;
   context.kv = runtime.make_buffer(device, Memory::kDevice,
                                    limits.pages * model.kv_page_bytes(limits), "kv");
+  const auto penalizes = [](const Request& r) { return r.sampling.repetition_penalty != 1; };
+  if (std::ranges::any_of(requests, penalizes)) {
+    context.history =
+        runtime.make_buffer(device, Memory::kDevice,
+                            std::uint64_t{limits.pages} * limits.page_tokens * 4, "history");
+  }
   if (const std::uint64_t bytes = model.workspace_bytes(limits); bytes > 0) {
     context.workspace = runtime.make_buffer(device, Memory::kDevice, bytes, "workspace");
   }
@@ -58,12 +68,13 @@ DeviceContext make_context(Runtime& runtime, Device device, const models::Model&
 }  // namespace
 
 models::BatchLimits with_width(models::BatchLimits limits, std::span<const Request> requests) {
-  std::uint64_t entries = 1;
+  std::uint64_t pages = 1;
   for (const Request& request : requests) {
-    entries = std::max<std::uint64_t>(entries, request.prompt.size() + request.max_new_tokens);
+    const std::uint64_t entries = std::max<std::uint64_t>(entries_at_end(request), 1);
+    const std::uint64_t needs = (entries + limits.page_tokens - 1) / limits.page_tokens;
+    if (needs <= limits.pages) pages = std::max(pages, needs);  // else it is refused
   }
-  const std::uint64_t pages = (entries + limits.page_tokens - 1) / limits.page_tokens;
-  limits.pages_per_row = static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, limits.pages));
+  limits.pages_per_row = static_cast<std::uint32_t>(pages);
   return limits;
 }
 
@@ -74,29 +85,12 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
       options_(std::move(options)),
       requests_(requests),
       strategy_(make_strategy(options_.strategy, options_.slots, runtime, device)),
-      context_(make_context(runtime, device, model, layout_, options_, *strategy_)),
+      context_(make_context(runtime, device, model, layout_, options_, *strategy_, requests)),
       scheduler_(layout_,
                  {context_.kv, model.kv_page_bytes(layout_.limits()), model.kv_entry_bytes()},
-                 requests),
+                 {model.vocab(), model.max_positions()}, options_.scheduler, requests),
       slots_(strategy_->slots()),
       in_flight_(strategy_->depth()) {
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Request& request = requests[i];
-    const auto outside = std::find_if(request.prompt.begin(), request.prompt.end(), [&](int id) {
-      return id < 0 || static_cast<std::uint32_t>(id) >= model.vocab();
-    });
-    if (outside != request.prompt.end()) {
-      throw runtime::UsageError("request " + std::to_string(i) + ": prompt id " +
-                                std::to_string(*outside) + " is outside the vocabulary of " +
-                                std::to_string(model.vocab()));
-    }
-    if (request.prompt.size() + request.max_new_tokens > model.max_positions()) {
-      throw runtime::UsageError("request " + std::to_string(i) + ": " +
-                                std::to_string(request.prompt.size() + request.max_new_tokens) +
-                                " tokens are more than the model's " +
-                                std::to_string(model.max_positions()) + " positions");
-    }
-  }
   const std::uint32_t rows = layout_.limits().rows;
   for (std::uint32_t s = 0; s < slots_.size(); ++s) {
     const std::string number = std::to_string(s);
@@ -112,8 +106,11 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
         runtime.make_buffer(device, Memory::kDevice, layout_.output_bytes(), "outputs" + number);
     slot.in = runtime.host_data<std::int32_t>(slot.host_inputs);
     slot.out = runtime.host_data<std::int32_t>(slot.host_outputs);
+    slot.stay.resize(rows);
     slot.pages_written.resize(rows);
-    slot.kv_writes.reserve(2 * std::size_t{rows});
+    // One a row, and one a page more for the longest prompts.
+    slot.kv_writes.reserve(2 * std::size_t{rows} +
+                           layout_.limits().tokens / layout_.limits().page_tokens);
   }
   runners_.reserve(slots_.size());
   for (std::size_t s = 0; s < slots_.size(); ++s) {
@@ -125,28 +122,36 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
                    runtime.make_event(device)};
     step.rows.request.resize(rows);
   }
-  steps_.reserve(expected_steps(requests, rows));
+  steps_.reserve(expected_steps(requests, scheduler_, layout_.limits()));
 }
 
 void Batcher::run(Host& host) {
   host.reserve(steps_.capacity() * kOperationsPerStep,
                steps_.capacity() * (kFixedAccessesPerStep + layout_.limits().rows));
+  const runtime::Nanos start = host.now();
   std::int32_t next = 0;    // to be planned
   std::int32_t oldest = 0;  // in flight
   const auto depth = static_cast<std::int32_t>(strategy_->depth());
   for (;;) {
+    // Asking for the time makes virtual time catch up: only when something is to come.
+    if (scheduler_.next_event() != kNever) scheduler_.advance(host.now() - start);
     if (next - oldest < depth && scheduler_.has_work() && dispatch(host, next, next > oldest)) {
       ++next;
     } else if (oldest < next) {
       complete(host, oldest++);
-    } else {
+    } else if (!idle(host, start)) {
       break;
     }
   }
   host.set_step(runtime::kNoStep);
-  if (!scheduler_.finished()) {
-    throw runtime::UsageError("batcher: requests are waiting, none can be admitted");
-  }
+  if (!scheduler_.finished()) throw runtime::UsageError("batcher: some requests were never served");
+}
+
+// Sleeps until something happens; false if nothing will.
+bool Batcher::idle(Host& host, runtime::Nanos start) {
+  if (scheduler_.next_event() == kNever) return false;
+  host.sleep_until(start + scheduler_.next_event());
+  return true;
 }
 
 bool Batcher::dispatch(Host& host, std::int32_t step, bool previous_in_flight) {
@@ -170,6 +175,8 @@ bool Batcher::dispatch(Host& host, std::int32_t step, bool previous_in_flight) {
   record.slot = slot.index;
   record.rows = slot.rows;
   record.tokens = slot.tokens;
+  record.prefill_rows = scheduler_.prefill_rows();
+  record.preempted = scheduler_.preempted();
   record.kv_tokens = slot.cost.kv_tokens;
   strategy_->dispatch(host, runner, in_flight(step).events);
   return true;
@@ -182,7 +189,7 @@ void Batcher::complete(Host& host, std::int32_t step) {
   strategy_->await(host, in_flight(step).events);
   const Access takes[] = {read(slot.host_outputs, 0, std::uint64_t{record.rows} * 4)};
   host.span("update", takes, [&] {
-    record.discarded = scheduler_.update(in_flight(step).rows, slot.out);
+    record.discarded = scheduler_.update(in_flight(step).rows, slot.out, options_.on_token);
     Cost cost;
     cost.work = runtime::Work::kUpdate;
     cost.rows = record.rows;

@@ -23,11 +23,15 @@ struct BatcherOptions {
   StrategyKind strategy = StrategyKind::kAsync;
   std::uint32_t slots = 2;  ///< kAsync only.
   bool graphs = true;
+  SchedulerOptions scheduler;
   runtime::Nanos extra_host_ns = 0;  ///< Host time burnt in each step, beside the program's own.
   bool verify_pages = false;         ///< Check the page ledger in every step (tests).
   /// Called on the host after each step's results are taken, with the steps done and the tokens
   /// generated so far. May be empty.
   std::function<void(std::uint64_t steps, std::uint64_t tokens)> on_step;
+  /// Called on the host with each token as it becomes known, in the order of steps and rows. May
+  /// call Batcher::cancel(). Its time counts as the step's update.
+  OnToken on_token;
 };
 
 /// Rows, tokens and pages of a batch; the width of block tables follows from the requests.
@@ -38,17 +42,22 @@ models::BatchLimits with_width(models::BatchLimits limits, std::span<const Reque
 ///      const HostMain mains[] = {[&](Host& host) { b.run(host); }};  runtime.run(mains);
 class Batcher {
  public:
-  /// `model` and `requests` must outlive the batcher, the batcher the run. Throws
-  /// runtime::UsageError for a request that can never fit, or a prompt id outside the vocabulary.
+  /// `model` and `requests` must outlive the batcher, the batcher the run. A request that can never
+  /// be served is refused by itself: its result says why. Throws runtime::UsageError for limits
+  /// that make no sense.
   Batcher(runtime::Runtime& runtime, runtime::Device device, const models::Model& model,
           const models::BatchLimits& limits, BatcherOptions options,
           std::span<const Request> requests);
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  /// Serves all requests to their ends. No allocation in steady state: once every slot has held a
+  /// Serves all requests to their ends; their times count from this call. No allocation in steady state: once every slot has held a
   /// step of the largest batch and its graphs are captured.
   void run(runtime::Host& host);
+
+  /// Ends a request wherever it is: waiting, in a batch, or in a step in flight, whose row of it is
+  /// then discarded. Nothing if it has ended. Only from callbacks, on the host's thread.
+  void cancel(std::uint32_t request) { scheduler_.cancel(request); }
 
   /// Results so far; after an interrupted run, what was finished.
   RequestResult result(std::uint32_t request) const { return scheduler_.result(request); }
@@ -60,6 +69,7 @@ class Batcher {
   std::uint64_t tokens_digest() const;
 
  private:
+  bool idle(runtime::Host& host, runtime::Nanos start);
   bool dispatch(runtime::Host& host, std::int32_t step, bool previous_in_flight);
   void complete(runtime::Host& host, std::int32_t step);
   struct InFlight {

@@ -1,112 +1,79 @@
 #include "backend/batching/scheduler.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "backend/runtime/error.h"
 
 namespace syncopate::batching {
-namespace {
 
-using models::BatchLayout;
-
-[[noreturn]] void refuse(std::size_t request, const std::string& why) {
-  throw runtime::UsageError("request " + std::to_string(request) + " " + why);
-}
-
-// KV entries at a request's end. The last token sampled is never an input: it has no entry.
-std::uint32_t entries_at_end(const Request& request) {
-  return static_cast<std::uint32_t>(request.prompt.size()) + request.max_new_tokens - 1;
-}
-
-}  // namespace
-
-Scheduler::Scheduler(const BatchLayout& layout, KvPool kv, std::span<const Request> requests)
+Scheduler::Scheduler(const models::BatchLayout& layout, const KvPool& kv, const ModelBounds& bounds,
+                     const SchedulerOptions& options, std::span<const Request> requests)
     : layout_(layout),
-      kv_(kv),
-      requests_(requests),
-      width_(layout.limits().pages_per_row),
-      ledger_(layout.limits().pages),
-      states_(requests.size()),
-      seats_(layout.limits().rows),
-      tables_(std::size_t{layout.limits().rows} * width_),
-      unfinished_(static_cast<std::uint32_t>(requests.size())) {
+      options_(options),
+      book_(requests, layout.limits(), bounds),
+      tables_(layout.limits(), kv),
+      writer_(layout, book_, tables_) {
   const models::BatchLimits& limits = layout.limits();
   if (limits.tokens < limits.rows) {
     throw runtime::UsageError("limits: a step of " + std::to_string(limits.tokens) +
                               " tokens cannot decode " + std::to_string(limits.rows) + " rows");
   }
-  std::size_t tokens = 0;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Request& request = requests[i];
-    if (request.prompt.empty()) refuse(i, "has an empty prompt");
-    if (request.max_new_tokens == 0) refuse(i, "asks for no token");
-    if (request.prompt.size() > limits.tokens) {
-      refuse(i, "has a prompt of " + std::to_string(request.prompt.size()) +
-                    " tokens; a step takes " + std::to_string(limits.tokens));
-    }
-    const std::uint32_t needs = worst_pages(static_cast<std::uint32_t>(i));
-    const std::uint32_t most = std::min(width_, limits.pages);
-    if (needs > most) {
-      refuse(i, "needs " + std::to_string(needs) + " KV pages at its end; " + std::to_string(most) +
-                    " is the most that it can have");
-    }
-    tokens += request.max_new_tokens;
-  }
-  tokens_.resize(tokens);
-  std::int32_t* next = tokens_.data();
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    states_[i].tokens = next;
-    states_[i].max_new_tokens = requests[i].max_new_tokens;
-    states_[i].eos = requests[i].eos;
-    next += requests[i].max_new_tokens;
-  }
-  rows_.reserve(limits.rows);
-  std::iota(seats_.rbegin(), seats_.rend(), 0U);
+  waiting_.reserve(requests.size());
+  rows_.reserve(2 * std::size_t{limits.rows});
+  others_.reserve(limits.rows);
+  takers_.reserve(limits.rows);
+  advance(0);
+}
+
+void Scheduler::advance(runtime::Nanos now) {
+  const bool cancelled = book_.advance(now, [this](std::uint32_t request) {
+    waiting_.push({book_.rank(request), request, 0});
+    may_admit_ = true;
+  });
+  if (cancelled) ended_early_ = true;
+}
+
+void Scheduler::cancel(std::uint32_t request) {
+  if (book_.cancel(request)) ended_early_ = true;
+}
+
+bool Scheduler::has_work() const {
+  return !waiting_.empty() || std::ranges::any_of(rows_, [this](const Row& row) {
+    return !all_planned_or_ended(row);
+  });
 }
 
 bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previous_in_flight) {
-  const bool moved_before = changed_rows_ > 0 || prefills_ > 0;
+  const bool moved_before = moved_;
   changed_rows_ = 0;
-  prefills_ = 0;
-  if (ended_by_eos_ || steps_to_end_ == 0) remove_ended();
-  if (may_admit_ && next_waiting_ < requests_.size()) admit();
-  if (rows_.empty()) return false;
-
-  // The fixed fields (row starts, carry map, prompts) change with the rows, and once more in the
-  // step after, when all rows decode and stand where they stood before.
-  const bool moved = changed_rows_ > 0 || prefills_ > 0;
-  if (moved || moved_before) ++membership_;
-  rows.step = planned_step_ = step;
-  slot.rows = rows.rows = static_cast<std::uint32_t>(rows_.size());
-  slot.block_table_changed = false;
-  if (slot.membership != membership_ || slot.carried != previous_in_flight) {
-    write_membership(slot, previous_in_flight);
-  }
-  if (rows.membership != membership_) {
-    for (std::uint32_t r = 0; r < rows.rows; ++r) rows.request[r] = rows_[r].request;
-    rows.membership = membership_;
-  }
-  write_decodes(slot, previous_in_flight);
-  if (prefills_ > 0) write_prefills(slot);
-
-  if (moved || moved_before) {
-    kv_tokens_ = 0;
-    max_kv_tokens_ = 0;
-    steps_to_end_ = UINT32_MAX;
-    for (const Row& row : rows_) {
-      kv_tokens_ += row.position;  // already past this step's tokens: all entries that it reads
-      max_kv_tokens_ = std::max(max_kv_tokens_, row.position);
-      steps_to_end_ = std::min(steps_to_end_, row.end_position - row.position);
-    }
+  preempted_ = 0;
+  if (is_steady()) {
+    moved_ = false;
   } else {
-    kv_tokens_ += rows_.size();
+    compose();
+  }
+  const std::uint32_t count = decodes_ + prefills_;
+  if (count == 0) return false;
+
+  // What a steady step leaves as it is (row starts, carry map, whose rows) changes with the rows,
+  // and once more in the step after, when all rows stand where they stood before.
+  if (moved_ || moved_before) ++filling_;
+  const std::span<Row> planned = std::span(rows_).first(count);
+  writer_.write(slot, {planned, decodes_, filling_, previous_in_flight});
+  rows.step = planned_step_ = step;
+  rows.rows = count;
+  if (moved_ || moved_before) {
+    count_moved();
+  } else {
+    kv_tokens_ += count;
     ++max_kv_tokens_;
     --steps_to_end_;
   }
+  if (rows.filling != filling_) note_rows(rows);
+
   slot.cost.work = runtime::Work::kForward;
-  slot.cost.rows = slot.rows;
+  slot.cost.rows = count;
   slot.cost.tokens = slot.tokens;
   slot.cost.changed_rows = changed_rows_;
   slot.cost.kv_tokens = kv_tokens_;
@@ -114,244 +81,259 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
   return true;
 }
 
-std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids) {
-  State* const states = states_.data();
-  const std::uint32_t* const request = rows.request.data();
-  const std::uint32_t count = rows.rows;
+std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids,
+                                const OnToken& on_token) {
   std::uint32_t discarded = 0;
-  for (std::uint32_t row = 0; row < count; ++row) {
-    State& state = states[request[row]];
-    if (state.reason != FinishReason::kNone) {  // it ended while this step was in flight
-      ++discarded;
-      continue;
-    }
-    const std::int32_t id = ids[row];
-    const std::uint32_t known = state.known;
-    state.known = known + 1;
-    state.tokens[known] = id;
-    if (known == 0) state.first_step = rows.step;
-    if (is_eos(state, id)) {
-      state.reason = FinishReason::kEos;
-      ended_by_eos_ = true;
-    } else if (known + 1 == state.max_new_tokens) {
-      state.reason = FinishReason::kLength;
-    } else {
-      continue;
-    }
-    state.last_step = rows.step;
-    --unfinished_;
+  for (std::uint32_t row = 0; row < rows.rows; ++row) {
+    const std::uint32_t request = rows.request[row];
+    if (request == StepRows::kNobody) continue;
+    const RequestBook::Taken taken = book_.take(request, ids[row], rows.step, on_token);
+    discarded += taken.discarded ? 1 : 0;
+    ended_early_ |= taken.ended;
   }
-  tokens_done_ += count - discarded;
-  if (ledger_.complete(rows.step) > 0) may_admit_ = true;
+  if (tables_.complete(rows.step) > 0 || awaits_tokens_) may_admit_ = true;
   return discarded;
-}
-
-bool Scheduler::is_eos(const State& state, std::int32_t id) {
-  for (const std::int32_t end : state.eos) {
-    if (id == end) return true;
-  }
-  return false;
-}
-
-bool Scheduler::has_work() const {
-  return next_waiting_ < requests_.size() ||
-         std::any_of(rows_.begin(), rows_.end(), [this](const Row& row) { return !ended(row); });
-}
-
-RequestResult Scheduler::result(std::uint32_t request) const {
-  const State& state = states_[request];
-  return {{state.tokens, state.known}, state.reason, state.first_step, state.last_step};
-}
-
-void Scheduler::verify() const {
-  const auto fault = [](const std::string& what) { throw runtime::UsageError("pages: " + what); };
-  std::vector<bool> seen(ledger_.pages(), false);
-  std::uint32_t owned = 0;
-  for (const Row& row : rows_) {
-    for (std::uint32_t i = 0; i < row.pages; ++i) {
-      const auto page = static_cast<std::uint32_t>(tables_[std::size_t{row.seat} * width_ + i]);
-      if (page >= ledger_.pages()) fault("a block table names page " + std::to_string(page));
-      if (seen[page]) fault("page " + std::to_string(page) + " stands in two places");
-      seen[page] = true;
-      if (ledger_.owner(page) != row.request) {
-        fault("page " + std::to_string(page) + " is used by request " +
-              std::to_string(row.request) + " but not owned by it");
-      }
-      ++owned;
-    }
-  }
-  if (owned + ledger_.free_pages() + ledger_.retired_pages() != ledger_.pages()) {
-    fault(std::to_string(owned) + " owned, " + std::to_string(ledger_.free_pages()) + " free and " +
-          std::to_string(ledger_.retired_pages()) + " retired do not make " +
-          std::to_string(ledger_.pages()));
-  }
 }
 
 // -- who is in the step
 // ------------------------------------------------------------------------------
 
-std::uint32_t Scheduler::pages_for(std::uint32_t entries) const {
-  const std::uint32_t per_page = layout_.limits().page_tokens;
-  return (entries + per_page - 1) / per_page;
+bool Scheduler::all_planned_or_ended(const Row& row) const {
+  return row.position == row.end_position || book_.ended(row.request);
 }
 
-std::uint32_t Scheduler::worst_pages(std::uint32_t request) const {
-  return pages_for(entries_at_end(requests_[request]));
+// Whether the step would have the rows of the one before, all of them decode, and none can lack a
+// page.
+bool Scheduler::is_steady() const {
+  return !moved_ && !ended_early_ && steps_to_end_ > 0 && decodes_ > 0 &&
+         decodes_ == rows_.size() && !(may_admit_ && !waiting_.empty()) &&
+         tables_.ledger().free_pages() >= decodes_;
 }
 
-std::uint32_t Scheduler::prompt_size(const Row& row) const {
-  return static_cast<std::uint32_t>(requests_[row.request].prompt.size());
-}
-
-bool Scheduler::ended(const Row& row) const {
-  return row.position == row.end_position || states_[row.request].reason != FinishReason::kNone;
-}
-
-void Scheduler::remove_ended() {
-  std::size_t kept = 0;
-  for (const Row& row : rows_) {
-    if (!ended(row)) {
-      rows_[kept++] = row;
-      continue;
-    }
-    // A step in flight may still touch its pages; none planned from now on will.
-    ledger_.retire(row.request, std::span(table(row), row.pages), planned_step_);
-    promised_pages_ -= worst_pages(row.request);
-    seats_.push_back(row.seat);
+void Scheduler::compose() {
+  const std::uint32_t decodes_before = decodes_;
+  const std::uint32_t idle_before = static_cast<std::uint32_t>(rows_.size()) - decodes_ - prefills_;
+  const bool prefilled_before = prefills_ > 0;
+  begin_rows();
+  budget_ = layout_.limits().tokens;
+  if (options_.policy == TokenPolicy::kDecodeFirst) {
+    take_decodes();
+    take_prefills();
+    admit();
+  } else {
+    take_prefills();
+    admit();
+    take_decodes();
   }
-  changed_rows_ += static_cast<std::uint32_t>(rows_.size() - kept);
-  if (kept < rows_.size()) may_admit_ = true;
-  rows_.resize(kept);
-  ended_by_eos_ = false;
+  arrange();
+  const auto idle = static_cast<std::uint32_t>(rows_.size()) - decodes_ - prefills_;
+  moved_ = changed_rows_ > 0 || prefills_ > 0 || prefilled_before || idle > 0 || idle_before > 0 ||
+           decodes_ != decodes_before;
+}
+
+// Sends off those that are done.
+void Scheduler::begin_rows() {
+  alive_ = static_cast<std::uint32_t>(rows_.size());
+  for (Row& row : rows_) {
+    row.take = 0;
+    if (all_planned_or_ended(row)) leave(row);
+  }
+  ended_early_ = false;
+}
+
+void Scheduler::leave(Row& row) {
+  row.gone = true;
+  row.take = 0;
+  tables_.release(row, planned_step_);
+  --alive_;
+  ++changed_rows_;
+  may_admit_ = true;
+}
+
+// The host has it, or the step before sampled it and it is carried over. Neither holds for a row
+// that sat out while its id is still in flight: it waits.
+bool Scheduler::next_id_is_there(const Row& row) const {
+  return row.previous_row >= 0 ||
+         book_.known(row.request) > row.position - book_.prompt_size(row.request);
+}
+
+void Scheduler::take_decodes() {
+  takers_.clear();
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    if (!row.gone && row.decodes() && next_id_is_there(row)) takers_.push_back(i);
+  }
+  // When tokens or pages are short, who is served first takes first.
+  if (takers_.size() > std::min(budget_, tables_.ledger().free_pages())) sort_takers();
+  for (const std::uint32_t i : takers_) {
+    if (budget_ == 0) break;
+    Row& row = rows_[i];
+    if (row.gone || !secure(row, row.position + 1)) continue;
+    row.take = 1;
+    --budget_;
+  }
+}
+
+void Scheduler::take_prefills() {
+  takers_.clear();
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].gone && !rows_[i].decodes()) takers_.push_back(i);
+  }
+  sort_takers();
+  for (const std::uint32_t i : takers_) {
+    if (budget_ == 0) break;
+    Row& row = rows_[i];
+    const std::uint32_t take = chunk(row);
+    if (row.gone || !secure(row, row.position + take)) continue;
+    row.take = take;
+    budget_ -= take;
+  }
+}
+
+void Scheduler::sort_takers() {
+  std::ranges::sort(takers_, {}, [this](std::uint32_t i) { return rows_[i].rank; });
+}
+
+// What a prompt gets of the tokens that are left.
+std::uint32_t Scheduler::chunk(const Row& row) const {
+  const std::uint32_t most = std::min(budget_, row.target - row.position);
+  return options_.chunk_tokens > 0 ? std::min(most, options_.chunk_tokens) : most;
 }
 
 void Scheduler::admit() {
-  const models::BatchLimits& limits = layout_.limits();
-  std::size_t tokens = rows_.size();
-  for (; next_waiting_ < requests_.size(); ++next_waiting_) {
-    const Request& request = requests_[next_waiting_];
-    const std::uint32_t needs = worst_pages(next_waiting_);
-    if (rows_.size() == limits.rows ||
-        promised_pages_ + ledger_.retired_pages() + needs > limits.pages) {
-      may_admit_ = false;  // until something is freed
+  if (!may_admit_ || waiting_.empty()) return;
+  std::uint32_t spoken_for = pages_spoken_for();
+  while (may_admit_ && !waiting_.empty() && budget_ > 0) {
+    const WaitingQueue::Entry next = waiting_.top();
+    if (book_.ended(next.request)) {  // cancelled, or its last token was in flight
+      waiting_.pop();
+      continue;
+    }
+    const std::uint32_t known = book_.known(next.request);
+    const std::uint32_t target = book_.prompt_size(next.request) + known;
+    awaits_tokens_ = known < next.tokens;
+    if (awaits_tokens_ || alive_ == layout_.limits().rows ||
+        spoken_for + tables_.pages_for(target) > tables_.ledger().free_pages()) {
+      may_admit_ = false;  // until something changes
       return;
     }
-    if (tokens + request.prompt.size() > limits.tokens) return;  // the next step may have room
-    tokens += request.prompt.size();
-    promised_pages_ += needs;
-    Row row;
-    row.request = next_waiting_;
-    row.seat = seats_.back();
-    row.end_position = entries_at_end(request);
-    seats_.pop_back();
-    rows_.push_back(row);
-    ++prefills_;
+    waiting_.pop();
+    Row& row = rows_.emplace_back();
+    row.request = next.request;
+    row.rank = next.rank;
+    row.stay = ++stays_;
+    row.target = target;
+    row.end_position =
+        static_cast<std::uint32_t>(entries_at_end(book_.request(next.request)));
+    tables_.seat(row);
+    ++alive_;
+    ++changed_rows_;
+    row.take = chunk(row);
+    tables_.grow(row, row.take);
+    spoken_for += tables_.lacks(row, target);
+    budget_ -= row.take;
+  }
+}
+
+// Pages that prompts under way have yet to take, and that decoding rows need in this step.
+std::uint32_t Scheduler::pages_spoken_for() const {
+  std::uint32_t pages = 0;
+  for (const Row& row : rows_) {
+    if (!row.gone) pages += tables_.lacks(row, row.decodes() ? row.position + 1 : row.target);
+  }
+  return pages;
+}
+
+// Gives the row the pages for `entries`. False when it has to wait for pages of steps in flight, or
+// had to leave itself.
+bool Scheduler::secure(Row& row, std::uint32_t entries) {
+  const std::uint32_t lacks = tables_.lacks(row, entries);
+  const PageLedger& ledger = tables_.ledger();
+  while (ledger.free_pages() < lacks) {
+    if (ledger.free_pages() + ledger.retired_pages() >= lacks) return false;
+    Row& last = last_served();
+    preempt(last);
+    if (&last == &row) return false;
+  }
+  if (lacks > 0) tables_.grow(row, entries);
+  return true;
+}
+
+Row& Scheduler::last_served() {
+  Row* last = nullptr;
+  for (Row& row : rows_) {
+    if (!row.gone && (last == nullptr || row.rank > last->rank)) last = &row;
+  }
+  return *last;
+}
+
+void Scheduler::preempt(Row& row) {
+  // Tokens sampled for it so far. Those of them in flight come from pages that stay as they are
+  // until then, and count.
+  const std::uint32_t prompt = book_.prompt_size(row.request);
+  const std::uint32_t tokens =
+      row.decodes() ? row.position - prompt + 1 : book_.known(row.request);
+  if (row.take > 0) budget_ += row.take;
+  leave(row);
+  waiting_.push({row.rank, row.request, tokens});
+  book_.count_preemption(row.request);
+  ++preempted_;
+}
+
+// Puts the rows in order, moving as few as can be: a row that stays where it is costs nothing. Those
+// that leave are replaced by those that begin to decode, and then by the last.
+void Scheduler::arrange() {
+  others_.clear();
+  decodes_ = 0;
+  prefills_ = 0;
+  const auto decodes_now = [](const Row& row) { return row.take > 0 && row.decodes(); };
+  for (const Row& row : rows_) {
+    if (row.gone) continue;
+    if (decodes_now(row)) {
+      ++decodes_;
+    } else if (row.take > 0) {
+      others_.push_back(row);
+    }
+  }
+  prefills_ = static_cast<std::uint32_t>(others_.size());
+  for (const Row& row : rows_) {
+    if (!row.gone && row.take == 0) others_.push_back(row);
+  }
+  std::size_t hole = 0;
+  for (std::size_t i = decodes_; i < rows_.size(); ++i) {
+    if (rows_[i].gone || !decodes_now(rows_[i])) continue;
+    while (!rows_[hole].gone && decodes_now(rows_[hole])) ++hole;
+    rows_[hole++] = rows_[i];
     ++changed_rows_;
   }
+  rows_.resize(decodes_);
+  rows_.insert(rows_.end(), others_.begin(), others_.end());
 }
 
-void Scheduler::grow(Row& row, std::uint32_t entries) {
-  const std::uint32_t pages = pages_for(entries);
-  for (; row.pages < pages; ++row.pages) {
-    table(row)[row.pages] = static_cast<std::int32_t>(ledger_.take(row.request));
-  }
-  row.page_end = row.pages * layout_.limits().page_tokens;
-  const auto last_page = static_cast<std::uint64_t>(table(row)[row.pages - 1]);
-  const std::uint32_t place = entries - 1 - (row.page_end - layout_.limits().page_tokens);
-  row.next_entry = last_page * kv_.page_bytes + place * kv_.entry_bytes;
-}
+// -- what the step is
+// --------------------------------------------------------------------------------
 
-// -- filling the inputs
-// ------------------------------------------------------------------------------
-
-void Scheduler::write_membership(Slot& slot, bool previous_in_flight) {
-  const std::uint32_t decodes = slot.rows - prefills_;
-  std::uint32_t token = 0;
-  for (std::uint32_t r = 0; r < slot.rows; ++r) {
+// Counts over all rows; a steady step only adds to it. Rows have moved on past the step's tokens.
+void Scheduler::count_moved() {
+  kv_tokens_ = 0;
+  max_kv_tokens_ = 0;
+  steps_to_end_ = UINT32_MAX;
+  for (std::uint32_t r = 0; r < rows_.size(); ++r) {
     Row& row = rows_[r];
-    slot.pages_written[r] = 0;
-    slot.in[layout_.row_start() + r] = static_cast<std::int32_t>(token);
-    slot.in[layout_.carry() + r] = previous_in_flight ? row.previous_row : -1;
-    slot.in[layout_.ids() + token] = 0;  // of a carried row: the device puts the real one here
-    row.previous_row = static_cast<std::int32_t>(r);
-    token += r < decodes ? 1 : prompt_size(row);
-  }
-  slot.in[layout_.row_start() + slot.rows] = static_cast<std::int32_t>(token);
-  slot.in[BatchLayout::kRows] = static_cast<std::int32_t>(slot.rows);
-  slot.in[BatchLayout::kTokens] = static_cast<std::int32_t>(token);
-  slot.tokens = token;
-  slot.membership = membership_;
-  slot.carried = previous_in_flight;
-}
-
-// The loop of a steady step. What it stores could be anywhere for all that the compiler knows, so
-// everything it needs is in locals, and each row is read before it is written.
-void Scheduler::write_decodes(Slot& slot, bool previous_in_flight) {
-  const std::uint32_t decodes = slot.rows - prefills_;
-  const std::uint64_t entry_bytes = kv_.entry_bytes;
-  const std::uint64_t written = entry_bytes > 0 ? entry_bytes : kv_.page_bytes;
-  const runtime::Buffer pool = kv_.buffer;
-  slot.kv_writes.resize(decodes);
-  std::int32_t* const positions = slot.in + layout_.positions();
-  std::int32_t* const kv_length = slot.in + layout_.kv_length();
-  const std::uint32_t* const pages_written = slot.pages_written.data();
-  runtime::Access* const kv_writes = slot.kv_writes.data();
-  Row* const rows = rows_.data();
-  for (std::uint32_t r = 0; r < decodes; ++r) {
-    Row& row = rows[r];
-    if (row.position == row.page_end) grow(row, row.position + 1);
-    if (pages_written[r] != row.pages) write_pages(slot, r);
-    const std::uint32_t position = row.position;
-    const std::uint64_t entry = row.next_entry;
-    row.position = position + 1;
-    row.next_entry = entry + entry_bytes;
-    positions[r] = static_cast<std::int32_t>(position);
-    kv_length[r] = static_cast<std::int32_t>(position + 1);
-    kv_writes[r] = {entry, entry + written, pool, true};
-  }
-  if (previous_in_flight) return;
-  std::int32_t* const ids = slot.in + layout_.ids();
-  for (std::uint32_t r = 0; r < decodes; ++r) {
-    const State& state = states_[rows[r].request];
-    ids[r] = state.tokens[state.known - 1];
+    const bool planned = r < decodes_ + prefills_;
+    row.previous_row = planned && row.decodes() ? static_cast<std::int32_t>(r) : -1;
+    if (!planned) continue;
+    kv_tokens_ += row.position;
+    max_kv_tokens_ = std::max(max_kv_tokens_, row.position);
+    steps_to_end_ = std::min(steps_to_end_, row.end_position - row.position);
   }
 }
 
-void Scheduler::write_prefills(Slot& slot) {
-  for (std::uint32_t r = slot.rows - prefills_; r < slot.rows; ++r) {
-    Row& row = rows_[r];
-    const std::uint32_t size = prompt_size(row);
-    grow(row, size);
-    write_pages(slot, r);
-    const auto start = static_cast<std::uint32_t>(slot.in[layout_.row_start() + r]);
-    const std::vector<std::int32_t>& prompt = requests_[row.request].prompt;
-    std::copy(prompt.begin(), prompt.end(), slot.in + layout_.ids() + start);
-    std::iota(slot.in + layout_.positions() + start, slot.in + layout_.positions() + start + size,
-              0);
-    slot.in[layout_.kv_length() + r] = static_cast<std::int32_t>(size);
-    declare_prefill(slot, row, size);
-    row.next_entry += kv_.entry_bytes;  // grow() left it at the prompt's last
-    row.position = size;
+void Scheduler::note_rows(StepRows& rows) {
+  for (std::uint32_t r = 0; r < rows.rows; ++r) {
+    rows.request[r] = rows_[r].decodes() ? rows_[r].request : StepRows::kNobody;
   }
-}
-
-void Scheduler::write_pages(Slot& slot, std::uint32_t r) {
-  const Row& row = rows_[r];
-  const std::uint32_t from = slot.pages_written[r];
-  std::copy(table(row) + from, table(row) + row.pages,
-            slot.in + layout_.block_table() + std::size_t{r} * width_ + from);
-  slot.pages_written[r] = row.pages;
-  slot.block_table_changed = true;
-}
-
-void Scheduler::declare_prefill(Slot& slot, const Row& row, std::uint32_t entries) {
-  const std::uint32_t per_page = layout_.limits().page_tokens;
-  for (std::uint32_t index = 0; index < row.pages; ++index) {
-    const std::uint32_t in_page = std::min(per_page, entries - index * per_page);
-    const std::uint64_t bytes = kv_.entry_bytes > 0 ? in_page * kv_.entry_bytes : kv_.page_bytes;
-    const std::uint64_t page = static_cast<std::uint64_t>(table(row)[index]) * kv_.page_bytes;
-    slot.kv_writes.push_back({page, page + bytes, kv_.buffer, true});
-  }
+  rows.filling = filling_;
 }
 
 }  // namespace syncopate::batching

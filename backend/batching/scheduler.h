@@ -6,34 +6,54 @@
 #include <span>
 #include <vector>
 
-#include "backend/batching/page_ledger.h"
+#include "backend/batching/kv_tables.h"
 #include "backend/batching/request.h"
+#include "backend/batching/request_book.h"
+#include "backend/batching/row.h"
 #include "backend/batching/slot.h"
+#include "backend/batching/slot_writer.h"
+#include "backend/batching/waiting_queue.h"
 #include "backend/models/batch_layout.h"
 
 namespace syncopate::batching {
 
-/// The KV pool and how it is laid out, for declaring writes (models::Model).
-struct KvPool {
-  runtime::Buffer buffer;
-  std::uint64_t page_bytes = 0;
-  std::uint64_t entry_bytes = 0;  ///< 0: a write is declared as one of the whole page.
+/// Who gets a step's tokens first.
+enum class TokenPolicy : std::uint8_t {
+  kDecodeFirst,   ///< One for each row that decodes; prompts share what is left.
+  kPrefillFirst,  ///< Prompts; rows that decode get what is left, or sit the step out.
 };
 
-/// Policy: first come, first served. Rows that decode come before rows that prefill; a prompt is
-/// prefilled whole, in one step, together with the decoding rows. A request is admitted when a row,
-/// its tokens and, in the worst case, all its pages are there: admitted requests always finish.
+struct SchedulerOptions {
+  TokenPolicy policy = TokenPolicy::kDecodeFirst;
+  std::uint32_t chunk_tokens = 0;  ///< Most tokens of one prompt in a step; 0: as the step has.
+};
+
+/// Policy. Requests wait by priority, and among equals first come, first served; none overtakes
+/// another. One is admitted when a row, a token of the step, and the pages of its whole prompt are
+/// there. A prompt that is longer than what a step has left is prefilled in chunks. Answers take
+/// their pages as they grow; when none is left, the request that would be served last loses its
+/// pages and its row and waits again, to be computed again from its prompt and the tokens that it
+/// has. The request that is served first never does, so some request always gets on.
 ///
 /// Steps are planned before the results of earlier ones are known. What is known at plan time: how
 /// many tokens each request has in flight, so a request that ends by length gets no row in vain. An
-/// end by EOS is known only at update(): rows of it already in flight are discarded there.
+/// early end (EOS, stop, cancellation) is known only at update(): rows of it already in flight are
+/// discarded there.
 ///
-/// Not thread-safe. Does not allocate after construction.
+/// Not thread-safe. Does not allocate after construction, but to refuse a request.
 class Scheduler {
  public:
-  /// `requests` must outlive the scheduler. Throws runtime::UsageError for a request that can never
-  /// fit, naming it and what it lacks.
-  Scheduler(const models::BatchLayout& layout, KvPool kv, std::span<const Request> requests);
+  /// `layout` and `requests` must outlive the scheduler. Requests that can never be served are
+  /// refused, each by itself. Throws runtime::UsageError for limits that make no sense.
+  Scheduler(const models::BatchLayout& layout, const KvPool& kv, const ModelBounds& bounds,
+            const SchedulerOptions& options, std::span<const Request> requests);
+
+  /// When a request arrives or is given up next; kNever: none.
+  runtime::Nanos next_event() const { return book_.next_event(); }
+  /// Lets all happen that happens up to `now`, which never goes back.
+  void advance(runtime::Nanos now);
+  /// Ends a request, wherever it is; nothing if it has ended.
+  void cancel(std::uint32_t request);
 
   /// Plans step `step` into `slot`: fills its pinned inputs, rows, cost and KV writes, and notes in
   /// `rows` whose rows they are. With
@@ -44,85 +64,73 @@ class Scheduler {
 
   /// Takes a step's results: one id a row. Steps complete in order. Returns how many of its rows
   /// were discarded.
-  std::uint32_t update(const StepRows& rows, const std::int32_t* ids);
+  std::uint32_t update(const StepRows& rows, const std::int32_t* ids, const OnToken& on_token = {});
 
-  bool finished() const { return unfinished_ == 0; }
+  bool finished() const { return book_.all_ended(); }
   /// Whether a plan() may find something to compute: some row has tokens to plan, or some request
   /// waits.
   bool has_work() const;
-  /// Rows that joined, left or moved at the last plan().
-  std::uint32_t changed_rows() const { return changed_rows_; }
-  RequestResult result(std::uint32_t request) const;
-  std::uint64_t tokens_done() const { return tokens_done_; }
-  const PageLedger& ledger() const { return ledger_; }
+  RequestResult result(std::uint32_t request) const { return book_.result(request); }
+  std::uint64_t tokens_done() const { return book_.tokens_taken(); }
+  const PageLedger& ledger() const { return tables_.ledger(); }
 
-  /// Checks the books against the block tables: every page has one owner, every owned page stands
-  /// in its owner's table once. Throws runtime::UsageError with the first fault. For tests:
-  /// O(pages).
-  void verify() const;
+  // Of the last plan():
+  std::uint32_t changed_rows() const { return changed_rows_; }  ///< Joined, left or moved.
+  std::uint32_t prefill_rows() const { return prefills_; }
+  std::uint32_t preempted() const { return preempted_; }
+
+  /// KvTables::verify() of all rows.
+  void verify() const { tables_.verify(rows_); }
 
  private:
-  struct State {
-    std::int32_t* tokens = nullptr;     // its output, in tokens_
-    std::uint32_t known = 0;            // tokens taken so far
-    std::uint32_t max_new_tokens = 0;   // as the request says; here to be near
-    std::span<const std::int32_t> eos;  // likewise
-    std::int32_t first_step = -1;       // the step that sampled its first token
-    std::int32_t last_step = -1;        // the step that sampled its last token
-    FinishReason reason = FinishReason::kNone;
-  };
-  // A row of the batch. Rows keep their order; those that leave are squeezed out.
-  struct Row {
-    std::uint32_t request = 0;
-    std::uint32_t seat = 0;          // which block table it holds
-    std::uint32_t position = 0;      // of the first token that its next step computes
-    std::uint32_t end_position = 0;  // where all its tokens have been planned
-    std::uint32_t pages = 0;
-    std::uint32_t page_end = 0;      // position at which it needs a page more
-    std::uint64_t next_entry = 0;    // byte in the KV pool where its next token's entry goes
-    std::int32_t previous_row = -1;  // its row in the step planned last
-  };
-
-  std::uint32_t pages_for(std::uint32_t entries) const;
-  std::uint32_t worst_pages(std::uint32_t request) const;
-  std::uint32_t prompt_size(const Row& row) const;
-  std::int32_t* table(const Row& row) { return &tables_[std::size_t{row.seat} * width_]; }
-  static bool is_eos(const State& state, std::int32_t id);
-  bool ended(const Row& row) const;
-  void remove_ended();
+  bool is_steady() const;
+  void compose();
+  void begin_rows();
+  void take_decodes();
+  void take_prefills();
+  void sort_takers();
+  std::uint32_t chunk(const Row& row) const;
   void admit();
-  void grow(Row& row, std::uint32_t entries);
-  void write_membership(Slot& slot, bool previous_in_flight);
-  void write_prefills(Slot& slot);
-  void write_decodes(Slot& slot, bool previous_in_flight);
-  void write_pages(Slot& slot, std::uint32_t row);
-  void declare_prefill(Slot& slot, const Row& row, std::uint32_t entries);
+  bool secure(Row& row, std::uint32_t entries);
+  Row& last_served();
+  void preempt(Row& row);
+  void leave(Row& row);
+  void arrange();
+  bool all_planned_or_ended(const Row& row) const;
+  bool next_id_is_there(const Row& row) const;
+  std::uint32_t pages_spoken_for() const;
+  void count_moved();
+  void note_rows(StepRows& rows);
 
-  const models::BatchLayout layout_;
-  const KvPool kv_;
-  const std::span<const Request> requests_;
-  const std::uint32_t width_;  // of a block table
+  const models::BatchLayout& layout_;
+  const SchedulerOptions options_;
+  RequestBook book_;
+  KvTables tables_;
+  SlotWriter writer_;
+  WaitingQueue waiting_;
 
-  PageLedger ledger_;
-  std::vector<State> states_;  // by request
-  std::vector<std::int32_t> tokens_;
-  std::vector<Row> rows_;
-  std::vector<std::uint32_t> seats_;  // free ones, a stack
-  std::vector<std::int32_t> tables_;  // [seat][width_]
+  // The rows: those that decode in the step planned last, those that prefill in it, and those that
+  // sit it out.
+  std::vector<Row> rows_;  // while composing, with those that leave
+  std::uint32_t alive_ = 0;  // of them, those that do not leave
+  std::uint32_t decodes_ = 0;
+  std::uint32_t prefills_ = 0;
+  std::vector<Row> others_;            // scratch of arrange()
+  std::vector<std::uint32_t> takers_;  // scratch of take_decodes() and take_prefills()
 
-  std::uint32_t next_waiting_ = 0;  // requests before it have been admitted
-  std::uint32_t unfinished_ = 0;
-  std::uint64_t tokens_done_ = 0;
-  std::uint32_t promised_pages_ = 0;  // worst case of all rows
-  std::int32_t planned_step_ = -1;    // planned last
-  std::uint32_t prefills_ = 0;        // the last rows of rows_, which prefill in that step
+  std::uint32_t budget_ = 0;  // tokens left in the step under planning
+  std::int32_t planned_step_ = -1;
+  std::uint64_t stays_ = 0;
+  std::uint64_t filling_ = 0;
+  bool moved_ = false;  // the last plan() made other rows than the one before it
   std::uint32_t changed_rows_ = 0;
+  std::uint32_t preempted_ = 0;
   std::uint32_t steps_to_end_ = 0;  // until some row has all its tokens planned
-  std::uint64_t membership_ = 0;    // numbers the different fillings of the fixed fields
   std::uint64_t kv_tokens_ = 0;     // of the step planned last
   std::uint32_t max_kv_tokens_ = 0;
-  bool ended_by_eos_ = false;  // some row's request has, since the last plan
-  bool may_admit_ = true;      // something was freed since admission last failed
+  bool ended_early_ = false;  // some row's request has, since the last plan
+  bool may_admit_ = false;    // something came or was freed since admission last failed
+  bool awaits_tokens_ = false;  // it failed for tokens in flight
 };
 
 }  // namespace syncopate::batching

@@ -22,11 +22,12 @@ struct Slot {
   std::int32_t* in = nullptr;  ///< host_inputs' words.
   const std::int32_t* out = nullptr;
 
-  // What the scheduler last wrote here.
-  std::uint64_t membership = 0;              ///< Of which set of rows; 0: nothing yet.
+  // What was last written here.
+  std::uint64_t filling = 0;                 ///< PlannedRows::filling; 0: nothing yet.
   bool carried = false;                      ///< Whether ids come from the step before.
+  std::vector<std::uint64_t> stay;           ///< Row::stay of who stands in each row.
   std::vector<std::uint32_t> pages_written;  ///< Block-table entries present, by row.
-  bool block_table_changed = false;          ///< Since the block was last copied.
+  bool tail_changed = false;                 ///< Block tables or sampling, since the last copy.
 
   // The step that was planned into it last.
   std::uint32_t rows = 0;
@@ -40,8 +41,9 @@ struct Slot {
 struct StepRows {
   std::int32_t step = -1;
   std::uint32_t rows = 0;
-  std::uint64_t membership = 0;        ///< What `request` was written for.
-  std::vector<std::uint32_t> request;  ///< Request of each row.
+  std::uint64_t filling = 0;           ///< What `request` was written for.
+  std::vector<std::uint32_t> request;  ///< Whom each row samples for; kNobody: a prompt's part.
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
 };
 
 }  // namespace syncopate::batching

@@ -15,7 +15,7 @@ using runtime::Stream;
 SlotRunner::SlotRunner(const DeviceContext& context, Slot& slot, runtime::Buffer previous_outputs)
     : context_(context),
       slot_(slot),
-      buffers_{slot.inputs, slot.outputs, context.kv, {}, context.workspace} {
+      buffers_{slot.inputs, slot.outputs, context.kv, context.history, context.workspace} {
   const models::BatchLayout& layout = *context.layout;
   const models::BatchLimits& limits = layout.limits();
   const std::uint64_t ids = std::uint64_t{layout.ids()} * 4;
@@ -30,6 +30,11 @@ SlotRunner::SlotRunner(const DeviceContext& context, Slot& slot, runtime::Buffer
   const std::uint64_t pool = limits.pages * context.model->kv_page_bytes(limits);
   forward_accesses_ = {read(slot.inputs, 0, layout.input_bytes()),
                        write(slot.outputs, 0, layout.output_bytes()), read(context.kv, 0, pool)};
+  if (context.history) {
+    const std::uint64_t bytes = std::uint64_t{limits.pages} * limits.page_tokens * 4;
+    forward_accesses_.push_back(read(context.history, 0, bytes));
+    forward_accesses_.push_back(write(context.history, 0, bytes));
+  }
   fixed_accesses_ = forward_accesses_.size();
   forward_accesses_.reserve(fixed_accesses_ + slot.kv_writes.capacity() + 1);
   graphs_.reserve(4);
@@ -38,7 +43,7 @@ SlotRunner::SlotRunner(const DeviceContext& context, Slot& slot, runtime::Buffer
 void SlotRunner::upload(Host& host, Stream stream) {
   const models::BatchLayout& layout = *context_.layout;
   const std::uint64_t bytes =
-      slot_.block_table_changed ? layout.input_bytes() : std::uint64_t{layout.block_table()} * 4;
+      slot_.tail_changed ? layout.input_bytes() : std::uint64_t{layout.block_table()} * 4;
   host.copy(stream, "h2d", Region::flat(slot_.inputs, 0, bytes),
             Region::flat(slot_.host_inputs, 0, bytes));
 }
@@ -54,11 +59,8 @@ void SlotRunner::compute(Host& host, Stream stream) {
       context_.model->graph_key(slot_.rows, slot_.tokens, slot_.cost.max_kv_tokens);
   if (context_.graphs) {
     const runtime::Graph graph = graph_for(host, key);
-    runtime::Cost carry_cost;
-    carry_cost.work = runtime::Work::kCarry;
-    carry_cost.rows = slot_.rows;
     const runtime::NodeArgs args[2] = {
-        {0, carry_cost, {}},
+        {0, carry_cost(), {}},
         {context_.carry ? std::uint16_t{1} : std::uint16_t{0}, slot_.cost, slot_.kv_writes}};
     host.launch(graph, stream, "step", std::span(args).subspan(context_.carry ? 0 : 1));
     return;
@@ -72,14 +74,16 @@ void SlotRunner::compute(Host& host, Stream stream) {
   launch_kernels(host, stream, key, forward_accesses_);
 }
 
+runtime::Cost SlotRunner::carry_cost() const {
+  runtime::Cost cost;
+  cost.work = runtime::Work::kCarry;
+  cost.rows = slot_.rows;
+  return cost;
+}
+
 void SlotRunner::launch_kernels(Host& host, Stream stream, const GraphKey& key,
                                 std::span<const Access> forward_accesses) {
-  if (context_.carry) {
-    runtime::Cost cost;
-    cost.work = runtime::Work::kCarry;
-    cost.rows = slot_.rows;
-    host.launch(stream, "carry", cost, carry_accesses_, carry_);
-  }
+  if (context_.carry) host.launch(stream, "carry", carry_cost(), carry_accesses_, carry_);
   host.launch(stream, "forward", slot_.cost, forward_accesses,
               context_.model->forward(*context_.layout, buffers_, key));
 }

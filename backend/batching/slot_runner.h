@@ -17,6 +17,7 @@ struct DeviceContext {
   const models::Model* model = nullptr;
   const models::BatchLayout* layout = nullptr;
   runtime::Buffer kv;
+  runtime::Buffer history;    ///< None when no request has a repetition penalty.
   runtime::Buffer workspace;  ///< None when the model needs none.
   bool carry = false;         ///< Whether steps take ids from the step before.
   bool graphs = false;
@@ -31,7 +32,7 @@ class SlotRunner {
 
   Slot& slot() { return slot_; }
 
-  /// Copies the inputs to the device: the block table only if it changed.
+  /// Copies the inputs to the device: block tables and sampling only if they changed.
   void upload(runtime::Host& host, runtime::Stream stream);
   /// Carry-over, if steps carry, and the forward pass; as a graph, captured at first need for each
   /// key of the model, or as single launches.
@@ -45,6 +46,7 @@ class SlotRunner {
     runtime::Graph graph;
   };
 
+  runtime::Cost carry_cost() const;
   void launch_kernels(runtime::Host& host, runtime::Stream stream, const models::GraphKey& key,
                       std::span<const runtime::Access> forward_accesses);
   runtime::Graph graph_for(runtime::Host& host, const models::GraphKey& key);

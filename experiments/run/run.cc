@@ -29,7 +29,7 @@ std::vector<RequestRecord> records(const batching::Batcher& batcher,
     const batching::RequestResult result = batcher.result(i);
     out.push_back({static_cast<std::uint32_t>(requests[i].prompt.size()),
                    static_cast<std::uint32_t>(result.tokens.size()), result.reason,
-                   result.first_step, result.last_step});
+                   result.steps});
   }
   return out;
 }

@@ -15,9 +15,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr std::uint32_t kNobody = StepRows::kNobody;
+
 Request request(std::uint32_t prompt, std::uint32_t max_new_tokens,
                 std::vector<std::int32_t> eos = {}) {
-  return {std::vector<std::int32_t>(prompt, 3), max_new_tokens, std::move(eos)};
+  Request made;
+  made.prompt.assign(prompt, 3);
+  made.max_new_tokens = max_new_tokens;
+  made.eos = std::move(eos);
+  return made;
 }
 
 models::BatchLimits limits(std::uint32_t rows, std::uint32_t tokens, std::uint32_t pages) {
@@ -27,34 +33,36 @@ models::BatchLimits limits(std::uint32_t rows, std::uint32_t tokens, std::uint32
 // A scheduler with one slot on the host, stepped by hand.
 class Stepper {
  public:
-  Stepper(const models::BatchLimits& limits, std::vector<Request> requests)
+  Stepper(const models::BatchLimits& limits, std::vector<Request> requests,
+          const SchedulerOptions& options = {})
       : requests_(std::move(requests)),
         layout_(limits),
-        scheduler_(layout_, {{}, 16, 4}, requests_),
+        scheduler_(layout_, {{}, 16, 4}, {}, options, requests_),
         in_(layout_.input_words()),
         out_(limits.rows, 0) {
     slot_.in = in_.data();
     slot_.out = out_.data();
+    slot_.stay.resize(limits.rows);
     slot_.pages_written.resize(limits.rows);
     rows_.request.resize(limits.rows);
   }
 
-  /// Plans the next step; the requests in it, empty when there is none.
+  /// Plans the next step; the requests that it samples for, empty when there is none.
   std::vector<std::uint32_t> plan() {
     if (!scheduler_.plan(step_++, slot_, rows_, false)) return {};
     scheduler_.verify();
     return {rows_.request.begin(), rows_.request.begin() + rows_.rows};
   }
   /// The planned step's rows all sampled `id`.
-  std::uint32_t update(std::int32_t id = 0) {
+  std::uint32_t update(std::int32_t id = 0, const OnToken& on_token = {}) {
     out_.assign(out_.size(), id);
-    const std::uint32_t discarded = scheduler_.update(rows_, slot_.out);
+    const std::uint32_t discarded = scheduler_.update(rows_, slot_.out, on_token);
     scheduler_.verify();
     return discarded;
   }
-  std::vector<std::uint32_t> step(std::int32_t id = 0) {
+  std::vector<std::uint32_t> step(std::int32_t id = 0, const OnToken& on_token = {}) {
     auto planned = plan();
-    if (!planned.empty()) update(id);
+    if (!planned.empty()) update(id, on_token);
     return planned;
   }
 
@@ -79,17 +87,132 @@ TEST(SchedulerTest, AdmitsInOrderAsRowsAllow) {
   EXPECT_TRUE(stepper.scheduler().finished());
 }
 
-TEST(SchedulerTest, APromptWaitsForTheTokensThatItNeeds) {
-  Stepper stepper(limits(3, 6, 64), {request(4, 3), request(4, 1)});
-  EXPECT_THAT(stepper.step(), ElementsAre(0));     // 4 + 4 tokens are more than 6
-  EXPECT_THAT(stepper.step(), ElementsAre(0, 1));  // 1 + 4 are not
+TEST(SchedulerTest, APromptIsPrefilledInChunksOfWhatTheStepHasLeft) {
+  Stepper stepper(limits(3, 6, 64), {request(4, 3), request(5, 1)});
+  EXPECT_THAT(stepper.step(), ElementsAre(0, kNobody));  // 4 tokens, and 2 of the second's 5
+  EXPECT_EQ(stepper.slot().tokens, 6U);
+  EXPECT_THAT(stepper.step(), ElementsAre(0, 1));  // 1, and the other 3
+  EXPECT_EQ(stepper.slot().tokens, 4U);
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
 }
 
-TEST(SchedulerTest, ARequestWaitsForAllThePagesOfItsWorstCase) {
-  // 4 + 5 - 1 entries are two pages; three pages hold one such request, not two.
+TEST(SchedulerTest, AChunkIsNoLargerThanAsked) {
+  Stepper stepper(limits(2, 16, 64), {request(7, 1)}, {TokenPolicy::kDecodeFirst, 3});
+  EXPECT_THAT(stepper.step(), ElementsAre(kNobody));
+  EXPECT_EQ(stepper.slot().tokens, 3U);
+  EXPECT_THAT(stepper.step(), ElementsAre(kNobody));
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_EQ(stepper.slot().tokens, 1U);
+}
+
+TEST(SchedulerTest, PrefillFirstMakesRowsThatDecodeSitOut) {
+  for (const TokenPolicy policy : {TokenPolicy::kDecodeFirst, TokenPolicy::kPrefillFirst}) {
+    Stepper stepper(limits(2, 4, 64), {request(2, 5), request(8, 1)}, {policy, 0});
+    EXPECT_THAT(stepper.step(), ElementsAre(0, kNobody));  // 2 + 2 tokens
+    if (policy == TokenPolicy::kDecodeFirst) {
+      EXPECT_THAT(stepper.step(), ElementsAre(0, kNobody));  // 1 + 3
+      EXPECT_THAT(stepper.step(), ElementsAre(0, 1));        // 1 + 3
+    } else {
+      EXPECT_THAT(stepper.step(), ElementsAre(kNobody));  // 4
+      EXPECT_THAT(stepper.step(), ElementsAre(0, 1));     // 2 and the 1 that is left
+    }
+  }
+}
+
+TEST(SchedulerTest, WithoutPagesTheLastServedIsComputedAgain) {
+  // 4 + 5 - 1 entries are two pages: both start in one, and the third page goes to the first.
   Stepper stepper(limits(2, 16, 3), {request(4, 5), request(4, 5)});
-  for (int i = 0; i < 5; ++i) EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_THAT(stepper.step(), ElementsAre(0, 1));
+  EXPECT_THAT(stepper.step(), ElementsAre(0));  // 1 has lost its page
+  EXPECT_EQ(stepper.scheduler().preempted(), 1U);
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(stepper.step(), ElementsAre(0));
   EXPECT_THAT(stepper.step(), ElementsAre(1));
+  EXPECT_EQ(stepper.slot().tokens, 5U);  // its prompt, and the token that it had
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(stepper.step(), ElementsAre(1));
+  EXPECT_THAT(stepper.step(), ElementsAre());
+  EXPECT_EQ(stepper.scheduler().result(1).tokens.size(), 5U);
+  EXPECT_EQ(stepper.scheduler().result(1).preemptions, 1U);
+  EXPECT_TRUE(stepper.scheduler().finished());
+}
+
+TEST(SchedulerTest, ThePriorityGoesFirstAndItsEqualsAsTheyCame) {
+  std::vector<Request> requests(4, request(2, 1));
+  requests[1].priority = 1;
+  requests[3].priority = 1;
+  Stepper stepper(limits(1, 16, 64), std::move(requests));
+  for (const std::uint32_t who : {1U, 3U, 0U, 2U}) EXPECT_THAT(stepper.step(), ElementsAre(who));
+}
+
+TEST(SchedulerTest, ARequestThatArrivesLaterWaitsUntilThen) {
+  std::vector<Request> requests(2, request(2, 2));
+  requests[1].arrival = 1000;
+  Stepper stepper(limits(2, 16, 64), std::move(requests));
+  EXPECT_EQ(stepper.scheduler().next_event(), 1000);
+  stepper.scheduler().advance(999);
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  stepper.scheduler().advance(1000);
+  EXPECT_THAT(stepper.step(), ElementsAre(0, 1));
+  EXPECT_EQ(stepper.scheduler().next_event(), kNever);
+}
+
+TEST(SchedulerTest, ACancelledRequestLeavesAndKeepsWhatItGot) {
+  std::vector<Request> requests(3, request(2, 4));
+  requests[1].cancel_tokens = 2;
+  requests[2].cancel = 5;  // while it waits
+  Stepper stepper(limits(2, 16, 64), std::move(requests));
+  EXPECT_THAT(stepper.step(), ElementsAre(0, 1));
+  stepper.scheduler().advance(5);
+  EXPECT_THAT(stepper.step(), ElementsAre(0, 1));
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_EQ(stepper.scheduler().result(1).reason, FinishReason::kCancelled);
+  EXPECT_EQ(stepper.scheduler().result(1).tokens.size(), 2U);
+  EXPECT_EQ(stepper.scheduler().result(2).reason, FinishReason::kCancelled);
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_TRUE(stepper.scheduler().finished());
+}
+
+TEST(SchedulerTest, AStopSequenceEndsARequest) {
+  Request one = request(2, 9);
+  one.stop = {{5, 6}, {7, 7, 7}};
+  Stepper stepper(limits(1, 16, 64), {one});
+  for (const std::int32_t id : {7, 7, 5, 7, 5}) stepper.step(id);
+  EXPECT_EQ(stepper.scheduler().result(0).reason, FinishReason::kNone);
+  stepper.step(6);
+  EXPECT_EQ(stepper.scheduler().result(0).reason, FinishReason::kStop);
+  EXPECT_THAT(stepper.scheduler().result(0).tokens, ElementsAre(7, 7, 5, 7, 5, 6));
+}
+
+TEST(SchedulerTest, AnIdMayBeUsedAgainOnceItIsFree) {
+  std::vector<Request> requests(3, request(2, 2));
+  for (Request& each : requests) each.id = 77;
+  requests[2].arrival = 10;
+  Stepper stepper(limits(2, 16, 64), std::move(requests));
+  EXPECT_EQ(stepper.scheduler().result(1).reason, FinishReason::kRefused);
+  EXPECT_THAT(stepper.scheduler().result(1).error,
+              HasSubstr("has the id 77 of request 0, which is still being served"));
+  stepper.step();
+  stepper.step();
+  stepper.scheduler().advance(10);
+  EXPECT_THAT(stepper.step(), ElementsAre(2));
+}
+
+TEST(SchedulerTest, EveryTokenIsToldOnceWithItsPlaceAndItsEnd) {
+  std::vector<TokenEvent> told;
+  Stepper stepper(limits(2, 16, 64), {request(2, 2), request(2, 3, {9})});
+  const OnToken on_token = [&told](const TokenEvent& event) { told.push_back(event); };
+  stepper.step(4, on_token);
+  stepper.step(9, on_token);
+  ASSERT_EQ(told.size(), 4U);
+  const auto expect = [&told](std::size_t i, const TokenEvent& e) {
+    EXPECT_EQ(told[i].request, e.request);
+    EXPECT_EQ(told[i].index, e.index);
+    EXPECT_EQ(told[i].token, e.token);
+    EXPECT_EQ(told[i].reason, e.reason);
+  };
+  expect(0, {0, 0, 4, FinishReason::kNone});
+  expect(1, {1, 0, 4, FinishReason::kNone});
+  expect(2, {0, 1, 9, FinishReason::kLength});
+  expect(3, {1, 1, 9, FinishReason::kEos});
 }
 
 TEST(SchedulerTest, TheLastTokenTakesNoEntry) {
@@ -125,27 +248,33 @@ TEST(SchedulerTest, TheCostCountsRowsTokensAndEntriesRead) {
   EXPECT_EQ(stepper.slot().cost.kv_tokens, 5U + 7);
 }
 
-TEST(SchedulerTest, WhatCanNeverFitIsRefusedByName) {
+TEST(SchedulerTest, WhatCanNeverBeServedIsRefusedAndTheRestIsServed) {
   const struct {
     models::BatchLimits limits;
     Request request;
     const char* text;
   } cases[] = {
-      {limits(1, 16, 64), request(0, 1), "request 0 has an empty prompt"},
-      {limits(1, 16, 64), request(1, 0), "request 0 asks for no token"},
-      {limits(1, 16, 64), request(17, 1), "a step takes 16"},
+      {limits(1, 16, 64), request(0, 1), "has an empty prompt"},
+      {limits(1, 16, 64), request(1, 0), "asks for no token"},
       {limits(1, 16, 2), request(8, 2), "needs 3 KV pages at its end; 2 is the most"},
       {limits(1, 64, 64), request(30, 4), "needs 9 KV pages at its end; 8 is the most"},
-      {limits(4, 3, 64), request(1, 1), "cannot decode 4 rows"},
+      {limits(1, 64, 64), request(5, 2, {-1}), "has the EOS id -1, outside the vocabulary"},
   };
   for (const auto& each : cases) {
-    try {
-      Stepper stepper(each.limits, {each.request});
-      ADD_FAILURE() << each.text;
-    } catch (const runtime::UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(each.text));
+    Stepper stepper(each.limits, {request(1, 1), each.request, request(1, 2)});
+    const RequestResult refused = stepper.scheduler().result(1);
+    EXPECT_EQ(refused.reason, FinishReason::kRefused);
+    EXPECT_THAT(std::string(refused.error), HasSubstr(each.text));
+    while (!stepper.step().empty()) {
     }
+    EXPECT_TRUE(stepper.scheduler().finished());
+    EXPECT_EQ(stepper.scheduler().result(0).tokens.size(), 1U);
+    EXPECT_EQ(stepper.scheduler().result(2).tokens.size(), 2U);
   }
+}
+
+TEST(SchedulerTest, AStepThatCannotDecodeAllRowsIsRefused) {
+  EXPECT_THROW(Stepper(limits(4, 3, 64), {request(1, 1)}), runtime::UsageError);
 }
 
 }  // namespace

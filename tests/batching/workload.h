@@ -18,7 +18,8 @@ struct Workload {
   std::vector<Request> requests;
 };
 
-/// A small random workload: mixed lengths, some requests that end by EOS, tight and loose limits.
+/// A small random workload: mixed lengths, some requests that end by EOS, and limits from loose to so
+/// tight that prompts are cut and requests lose their pages.
 inline Workload random_workload(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto draw = [&random](std::uint32_t low, std::uint32_t high) {
@@ -42,12 +43,12 @@ inline Workload random_workload(std::uint64_t seed) {
     }
   }
   workload.limits.rows = draw(1, 6);
-  workload.limits.tokens = std::max(longest_prompt, workload.limits.rows) + draw(0, 20);
+  workload.limits.tokens = workload.limits.rows + draw(0, 20);
   workload.limits.page_tokens = draw(1, 8);
   const std::uint32_t longest = longest_prompt + longest_output;
   const std::uint32_t one =
       (longest + workload.limits.page_tokens - 1) / workload.limits.page_tokens;
-  workload.limits.pages = one * draw(1, workload.limits.rows);
+  workload.limits.pages = draw(one, one * workload.limits.rows);
   return workload;
 }
 

@@ -82,12 +82,15 @@ void host_work_of_a_step(benchmark::State& state) {
   const auto work = requests(kSteps);
   const models::BatchLimits bounds = batching::with_width(limits(kSteps), work);
   const models::BatchLayout layout(bounds);
-  auto scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4}, work);
+  auto scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4},
+                                                         batching::ModelBounds{},
+                                                         batching::SchedulerOptions{}, work);
   std::vector<std::int32_t> input(layout.input_words());
   std::vector<std::int32_t> output(kRows, 1);
   batching::Slot slot;
   slot.in = input.data();
   slot.out = output.data();
+  slot.stay.resize(kRows);
   slot.pages_written.resize(kRows);
   slot.kv_writes.reserve(2 * kRows);
   batching::StepRows rows;
@@ -96,8 +99,11 @@ void host_work_of_a_step(benchmark::State& state) {
   for (auto _ : state) {
     if (step == static_cast<std::int32_t>(kSteps)) {
       state.PauseTiming();
-      scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4}, work);
-      slot.membership = rows.membership = 0;
+      scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4},
+                                                         batching::ModelBounds{},
+                                                         batching::SchedulerOptions{}, work);
+      slot.filling = rows.filling = 0;
+      slot.stay.assign(kRows, 0);
       step = 0;
       state.ResumeTiming();
     }

@@ -1,0 +1,192 @@
+#include "backend/batching/request_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace syncopate::batching {
+namespace {
+
+constexpr std::uint32_t kNoName = UINT32_MAX;
+constexpr std::uint32_t kNobody = UINT32_MAX;
+
+}  // namespace
+
+const char* to_string(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kNone:
+      return "none";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kEos:
+      return "eos";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
+RequestBook::RequestBook(std::span<const Request> requests, const models::BatchLimits& limits,
+                         const ModelBounds& bounds)
+    : requests_(requests),
+      states_(requests.size()),
+      sampling_(requests.size()),
+      unfinished_(static_cast<std::uint32_t>(requests.size())) {
+  std::vector<std::uint32_t> served;
+  served.reserve(requests.size());
+  std::size_t tokens = 0;
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    const Request& request = requests[i];
+    if (std::string why = refusal(request, limits, bounds); !why.empty()) {
+      refuse(i, std::move(why));
+      continue;
+    }
+    served.push_back(i);
+    sampling_[i] = models::encode(request.sampling);
+    tokens += request.max_new_tokens;
+  }
+  tokens_.resize(tokens);
+  steps_.resize(tokens);
+  std::size_t next = 0;
+  for (const std::uint32_t i : served) {
+    const Request& request = requests[i];
+    State& state = states_[i];
+    state.tokens = tokens_.data() + next;
+    state.steps = steps_.data() + next;
+    state.max_new_tokens = request.max_new_tokens;
+    state.prompt_size = static_cast<std::uint32_t>(request.prompt.size());
+    state.may_end_early =
+        !request.eos.empty() || !request.stop.empty() || request.cancel_tokens > 0;
+    next += request.max_new_tokens;
+  }
+  queue(served);
+  name(served);
+}
+
+// Who is served when: by priority, then by arrival, then as listed.
+void RequestBook::queue(std::span<const std::uint32_t> served) {
+  const auto by_time = [this](runtime::Nanos Request::* time) {
+    return [this, time](std::uint32_t a, std::uint32_t b) {
+      return requests_[a].*time < requests_[b].*time;
+    };
+  };
+  arrivals_.assign(served.begin(), served.end());
+  std::ranges::stable_sort(arrivals_, by_time(&Request::arrival));
+  std::ranges::copy_if(served, std::back_inserter(cancels_),
+                       [this](std::uint32_t i) { return requests_[i].cancel != kNever; });
+  std::ranges::stable_sort(cancels_, by_time(&Request::cancel));
+
+  std::vector<std::uint32_t> order = arrivals_;
+  std::ranges::stable_sort(order, [this](std::uint32_t a, std::uint32_t b) {
+    return requests_[a].priority > requests_[b].priority;
+  });
+  for (std::size_t rank = 0; rank < order.size(); ++rank) states_[order[rank]].rank = rank;
+}
+
+void RequestBook::name(std::span<const std::uint32_t> served) {
+  std::vector<std::uint64_t> ids;
+  for (const std::uint32_t i : served) {
+    if (requests_[i].id) ids.push_back(*requests_[i].id);
+  }
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  name_of_.assign(requests_.size(), kNoName);
+  for (const std::uint32_t i : served) {
+    if (!requests_[i].id) continue;
+    name_of_[i] =
+        static_cast<std::uint32_t>(std::ranges::lower_bound(ids, *requests_[i].id) - ids.begin());
+  }
+  named_.assign(ids.size(), kNobody);
+}
+
+RequestResult RequestBook::result(std::uint32_t index) const {
+  const State& state = states_[index];
+  RequestResult result;
+  result.tokens = {state.tokens, state.known};
+  result.steps = {state.steps, state.known};
+  result.reason = state.reason;
+  if (state.reason == FinishReason::kRefused) result.error = errors_[index];
+  result.preemptions = state.preemptions;
+  return result;
+}
+
+void RequestBook::copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32_t count,
+                           std::int32_t* to) const {
+  const std::vector<std::int32_t>& prompt = requests_[index].prompt;
+  const std::uint32_t end = begin + count;
+  const auto from_prompt = static_cast<std::uint32_t>(std::min<std::size_t>(end, prompt.size()));
+  if (begin < from_prompt) to = std::copy(&prompt[begin], prompt.data() + from_prompt, to);
+  const std::uint32_t size = states_[index].prompt_size;
+  for (std::uint32_t p = std::max(begin, size); p < end; ++p) *to++ = states_[index].tokens[p - size];
+}
+
+runtime::Nanos RequestBook::next_event() const { return std::min(next_arrival(), next_cancel()); }
+
+bool RequestBook::welcome(std::uint32_t index) {
+  if (ended(index)) return false;  // cancelled before it came
+  const std::uint32_t name = name_of_[index];
+  if (name == kNoName) return true;
+  if (const std::uint32_t other = named_[name]; other != kNobody && !ended(other)) {
+    refuse(index, fmt::format("has the id {} of request {}, which is still being served",
+                              requests_[index].id.value(), other));
+    return false;
+  }
+  named_[name] = index;
+  return true;
+}
+
+void RequestBook::refuse(std::uint32_t index, std::string why) {
+  if (errors_.empty()) errors_.resize(requests_.size());
+  errors_[index] = std::move(why);
+  end(index, FinishReason::kRefused);
+}
+
+void RequestBook::end(std::uint32_t index, FinishReason reason) {
+  states_[index].reason = reason;
+  --unfinished_;
+}
+
+bool RequestBook::cancel(std::uint32_t index) {
+  if (ended(index)) return false;
+  end(index, FinishReason::kCancelled);
+  return true;
+}
+
+// Why the request ends with the token that it took last, other than for its length.
+FinishReason RequestBook::reason_after(const State& state, const Request& request) const {
+  const std::span<const std::int32_t> tokens{state.tokens, state.known};
+  if (std::ranges::find(request.eos, tokens.back()) != request.eos.end()) return FinishReason::kEos;
+  for (const auto& sequence : request.stop) {
+    if (sequence.size() <= tokens.size() &&
+        std::ranges::equal(sequence, tokens.last(sequence.size()))) {
+      return FinishReason::kStop;
+    }
+  }
+  if (state.known == request.cancel_tokens) return FinishReason::kCancelled;
+  return FinishReason::kNone;
+}
+
+RequestBook::Taken RequestBook::take(std::uint32_t index, std::int32_t token, std::int32_t step,
+                                     const OnToken& on_token) {
+  State& state = states_[index];
+  if (state.reason != FinishReason::kNone) return {.discarded = true};  // while it was in flight
+  const std::uint32_t at = state.known++;
+  state.tokens[at] = token;
+  state.steps[at] = step;
+  ++tokens_taken_;
+  FinishReason reason = FinishReason::kNone;
+  if (state.may_end_early) reason = reason_after(state, requests_[index]);
+  const bool early = reason != FinishReason::kNone;
+  if (!early && state.known == state.max_new_tokens) reason = FinishReason::kLength;
+  if (reason != FinishReason::kNone) end(index, reason);
+  if (on_token) on_token({index, at, token, reason});
+  return {.ended = early};
+}
+
+}  // namespace syncopate::batching

@@ -1,0 +1,119 @@
+// The book of requests: what each has got so far, who has come, who has gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/batching/request.h"
+#include "backend/batching/request_check.h"
+#include "backend/models/sampling.h"
+
+namespace syncopate::batching {
+
+/// Called with each token on the host's thread. May be empty.
+using OnToken = std::function<void(const TokenEvent&)>;
+
+/// Not thread-safe. Does not allocate after construction, but to refuse a request.
+class RequestBook {
+ public:
+  /// `requests` must outlive the book. Those that can never be served are refused here.
+  RequestBook(std::span<const Request> requests, const models::BatchLimits& limits,
+              const ModelBounds& bounds);
+
+  const Request& request(std::uint32_t index) const { return requests_[index]; }
+  const models::SamplingWords& sampling(std::uint32_t index) const { return sampling_[index]; }
+  RequestResult result(std::uint32_t index) const;
+
+  std::uint32_t prompt_size(std::uint32_t index) const { return states_[index].prompt_size; }
+  /// New tokens that the host knows.
+  std::uint32_t known(std::uint32_t index) const { return states_[index].known; }
+  std::int32_t last_token(std::uint32_t index) const {
+    return states_[index].tokens[states_[index].known - 1];
+  }
+  /// Copies the ids at positions [begin, begin + count) of prompt and answer, all known, to `to`.
+  void copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32_t count,
+                std::int32_t* to) const;
+  bool ended(std::uint32_t index) const { return states_[index].reason != FinishReason::kNone; }
+  /// Where a request stands in the queue: the lower goes first. Unique.
+  std::uint64_t rank(std::uint32_t index) const { return states_[index].rank; }
+
+  // -- what happens ----------------------------------------------------------------------------
+
+  /// When the next request arrives or is given up, kNever when none does.
+  runtime::Nanos next_event() const;
+  /// All that happens up to `now`; `arrive` is called with each request that then waits to be
+  /// served. Returns whether some request was cancelled.
+  template <class Arrive>
+  bool advance(runtime::Nanos now, Arrive&& arrive) {
+    bool cancelled = false;
+    while (next_event() <= now) {
+      // Who gives up at the moment of arriving has arrived.
+      if (next_cancel() < next_arrival()) {
+        cancelled |= cancel(cancels_[cancelled_++]);
+      } else if (const std::uint32_t index = arrivals_[arrived_++]; welcome(index)) {
+        arrive(index);
+      }
+    }
+    return cancelled;
+  }
+  /// Ends a request that has not ended; false if it had.
+  bool cancel(std::uint32_t index);
+
+  struct Taken {
+    bool discarded = false;  ///< Its request had ended already.
+    bool ended = false;      ///< It ended its request before its length did.
+  };
+  /// The next token of a request, sampled by `step`.
+  Taken take(std::uint32_t index, std::int32_t token, std::int32_t step, const OnToken& on_token);
+
+  void count_preemption(std::uint32_t index) { ++states_[index].preemptions; }
+
+  bool all_ended() const { return unfinished_ == 0; }
+  std::uint64_t tokens_taken() const { return tokens_taken_; }
+
+ private:
+  struct State {
+    std::int32_t* tokens = nullptr;  // its answer, in tokens_
+    std::int32_t* steps = nullptr;   // likewise, in steps_
+    std::uint32_t known = 0;
+    std::uint32_t max_new_tokens = 0;  // as the request says; here to be near
+    std::uint32_t prompt_size = 0;     // likewise
+    FinishReason reason = FinishReason::kNone;
+    bool may_end_early = false;  // has EOS ids, stop sequences or a client that gives up
+    std::uint32_t preemptions = 0;
+    std::uint64_t rank = 0;
+  };
+
+  runtime::Nanos next_arrival() const {
+    return arrived_ < arrivals_.size() ? requests_[arrivals_[arrived_]].arrival : kNever;
+  }
+  runtime::Nanos next_cancel() const {
+    return cancelled_ < cancels_.size() ? requests_[cancels_[cancelled_]].cancel : kNever;
+  }
+  void queue(std::span<const std::uint32_t> served);
+  void name(std::span<const std::uint32_t> served);
+  bool welcome(std::uint32_t index);
+  void refuse(std::uint32_t index, std::string why);
+  void end(std::uint32_t index, FinishReason reason);
+  FinishReason reason_after(const State& state, const Request& request) const;
+
+  const std::span<const Request> requests_;
+  std::vector<State> states_;
+  std::vector<models::SamplingWords> sampling_;
+  std::vector<std::int32_t> tokens_;
+  std::vector<std::int32_t> steps_;
+  std::vector<std::string> errors_;  // by request; empty unless one was refused
+
+  std::vector<std::uint32_t> arrivals_, cancels_;  // requests in the order of those times
+  std::size_t arrived_ = 0, cancelled_ = 0;
+  std::vector<std::uint32_t> name_of_;  // by request: the number of its id, kNoName without one
+  std::vector<std::uint32_t> named_;    // by that number: the request that has it, or kNobody
+
+  std::uint32_t unfinished_ = 0;
+  std::uint64_t tokens_taken_ = 0;
+};
+
+}  // namespace syncopate::batching
