@@ -61,6 +61,10 @@ class Batcher {
 
   /// Results so far; after an interrupted run, what was finished.
   RequestResult result(std::uint32_t request) const { return scheduler_.result(request); }
+  /// The step that sampled each of the request's tokens.
+  std::vector<std::int32_t> token_steps(std::uint32_t request) const {
+    return scheduler_.token_steps(request);
+  }
   std::span<const StepRecord> steps() const { return steps_; }
   /// Bytes of all slots' inputs and outputs, host and device together.
   std::uint64_t slot_bytes() const;

@@ -44,7 +44,6 @@ const char* to_string(FinishReason reason);
 
 struct RequestResult {
   std::span<const std::int32_t> tokens;  ///< Owned by the Batcher.
-  std::span<const std::int32_t> steps;   ///< The step that sampled each token. Likewise.
   FinishReason reason = FinishReason::kNone;
   std::string_view error;         ///< Why it was refused; else empty. Owned by the Batcher.
   std::uint32_t preemptions = 0;  ///< How often it lost its pages and was computed again.

@@ -10,7 +10,6 @@ namespace syncopate::batching {
 namespace {
 
 constexpr std::uint32_t kNoName = UINT32_MAX;
-constexpr std::uint32_t kNobody = UINT32_MAX;
 
 }  // namespace
 
@@ -52,13 +51,12 @@ RequestBook::RequestBook(std::span<const Request> requests, const models::BatchL
     tokens += request.max_new_tokens;
   }
   tokens_.resize(tokens);
-  steps_.resize(tokens);
+  runs_.reserve(2 * served.size());
   std::size_t next = 0;
   for (const std::uint32_t i : served) {
     const Request& request = requests[i];
     State& state = states_[i];
     state.tokens = tokens_.data() + next;
-    state.steps = steps_.data() + next;
     state.max_new_tokens = request.max_new_tokens;
     state.prompt_size = static_cast<std::uint32_t>(request.prompt.size());
     state.may_end_early =
@@ -109,11 +107,27 @@ RequestResult RequestBook::result(std::uint32_t index) const {
   const State& state = states_[index];
   RequestResult result;
   result.tokens = {state.tokens, state.known};
-  result.steps = {state.steps, state.known};
   result.reason = state.reason;
   if (state.reason == FinishReason::kRefused) result.error = errors_[index];
   result.preemptions = state.preemptions;
   return result;
+}
+
+std::vector<std::int32_t> RequestBook::token_steps(std::uint32_t index) const {
+  const State& state = states_[index];
+  std::vector<std::int32_t> steps(state.known);
+  std::uint32_t end = state.known;
+  for (std::uint32_t r = state.last_run; r != kNobody; r = runs_[r].previous) {
+    const Run& run = runs_[r];
+    std::iota(steps.begin() + run.first_token, steps.begin() + end, run.first_step);
+    end = run.first_token;
+  }
+  return steps;
+}
+
+void RequestBook::begin_run(State& state, std::int32_t step) {
+  runs_.push_back({state.known - 1, step, state.last_run});
+  state.last_run = static_cast<std::uint32_t>(runs_.size() - 1);
 }
 
 void RequestBook::copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32_t count,
@@ -172,21 +186,48 @@ FinishReason RequestBook::reason_after(const State& state, const Request& reques
   return FinishReason::kNone;
 }
 
-RequestBook::Taken RequestBook::take(std::uint32_t index, std::int32_t token, std::int32_t step,
+// A loop of every step, so what it needs is in locals, and what most rows do not need stands apart.
+RequestBook::Taken RequestBook::take(std::span<const std::uint32_t> requests,
+                                     const std::int32_t* ids, std::int32_t step,
                                      const OnToken& on_token) {
-  State& state = states_[index];
-  if (state.reason != FinishReason::kNone) return {.discarded = true};  // while it was in flight
-  const std::uint32_t at = state.known++;
-  state.tokens[at] = token;
-  state.steps[at] = step;
-  ++tokens_taken_;
+  State* const states = states_.data();
+  const bool told = static_cast<bool>(on_token);
+  Taken taken;
+  std::uint32_t nobodies = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::uint32_t index = requests[i];
+    if (index == kNobody) {
+      ++nobodies;
+      continue;
+    }
+    State& state = states[index];
+    if (state.reason != FinishReason::kNone) {  // it ended while the step was in flight
+      ++taken.discarded;
+      continue;
+    }
+    const std::uint32_t known = state.known;
+    state.known = known + 1;
+    state.tokens[known] = ids[i];
+    if (step != state.last_step + 1 || known == 0) begin_run(state, step);
+    state.last_step = step;
+    if (told || state.may_end_early || known + 1 == state.max_new_tokens) {
+      taken.ended_early |= finish(index, on_token);
+    }
+  }
+  tokens_taken_ += requests.size() - nobodies - taken.discarded;
+  return taken;
+}
+
+// After a request's new token: ends it if that was its last. Returns whether it ended early.
+bool RequestBook::finish(std::uint32_t index, const OnToken& on_token) {
+  const State& state = states_[index];
   FinishReason reason = FinishReason::kNone;
   if (state.may_end_early) reason = reason_after(state, requests_[index]);
   const bool early = reason != FinishReason::kNone;
   if (!early && state.known == state.max_new_tokens) reason = FinishReason::kLength;
   if (reason != FinishReason::kNone) end(index, reason);
-  if (on_token) on_token({index, at, token, reason});
-  return {.ended = early};
+  if (on_token) on_token({index, state.known - 1, state.tokens[state.known - 1], reason});
+  return early;
 }
 
 }  // namespace syncopate::batching

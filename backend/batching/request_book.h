@@ -13,10 +13,14 @@
 
 namespace syncopate::batching {
 
+/// In place of a request: none.
+inline constexpr std::uint32_t kNobody = UINT32_MAX;
+
 /// Called with each token on the host's thread. May be empty.
 using OnToken = std::function<void(const TokenEvent&)>;
 
-/// Not thread-safe. Does not allocate after construction, but to refuse a request.
+/// Not thread-safe. Does not allocate after construction, but to refuse a request, and now and then
+/// when many lose their pages.
 class RequestBook {
  public:
   /// `requests` must outlive the book. Those that can never be served are refused here.
@@ -26,6 +30,8 @@ class RequestBook {
   const Request& request(std::uint32_t index) const { return requests_[index]; }
   const models::SamplingWords& sampling(std::uint32_t index) const { return sampling_[index]; }
   RequestResult result(std::uint32_t index) const;
+  /// The step that sampled each of its tokens.
+  std::vector<std::int32_t> token_steps(std::uint32_t index) const;
 
   std::uint32_t prompt_size(std::uint32_t index) const { return states_[index].prompt_size; }
   /// New tokens that the host knows.
@@ -63,11 +69,13 @@ class RequestBook {
   bool cancel(std::uint32_t index);
 
   struct Taken {
-    bool discarded = false;  ///< Its request had ended already.
-    bool ended = false;      ///< It ended its request before its length did.
+    std::uint32_t discarded = 0;  ///< Tokens of requests that had ended already.
+    bool ended_early = false;     ///< Some request ended before its length did.
   };
-  /// The next token of a request, sampled by `step`.
-  Taken take(std::uint32_t index, std::int32_t token, std::int32_t step, const OnToken& on_token);
+  /// Takes the tokens that `step` sampled: ids[i] is the next of requests[i], or nothing if that is
+  /// kNobody.
+  Taken take(std::span<const std::uint32_t> requests, const std::int32_t* ids, std::int32_t step,
+             const OnToken& on_token);
 
   void count_preemption(std::uint32_t index) { ++states_[index].preemptions; }
 
@@ -77,16 +85,25 @@ class RequestBook {
  private:
   struct State {
     std::int32_t* tokens = nullptr;  // its answer, in tokens_
-    std::int32_t* steps = nullptr;   // likewise, in steps_
     std::uint32_t known = 0;
     std::uint32_t max_new_tokens = 0;  // as the request says; here to be near
     std::uint32_t prompt_size = 0;     // likewise
     FinishReason reason = FinishReason::kNone;
     bool may_end_early = false;  // has EOS ids, stop sequences or a client that gives up
+    std::int32_t last_step = -1;        // that sampled a token of it
+    std::uint32_t last_run = kNobody;  // in runs_
     std::uint32_t preemptions = 0;
     std::uint64_t rank = 0;
   };
 
+  // Tokens of a request that successive steps sampled: most requests have one run.
+  struct Run {
+    std::uint32_t first_token;
+    std::int32_t first_step;
+    std::uint32_t previous;  // the request's run before it, or kNobody
+  };
+
+  void begin_run(State& state, std::int32_t step);
   runtime::Nanos next_arrival() const {
     return arrived_ < arrivals_.size() ? requests_[arrivals_[arrived_]].arrival : kNever;
   }
@@ -99,12 +116,13 @@ class RequestBook {
   void refuse(std::uint32_t index, std::string why);
   void end(std::uint32_t index, FinishReason reason);
   FinishReason reason_after(const State& state, const Request& request) const;
+  bool finish(std::uint32_t index, const OnToken& on_token);
 
   const std::span<const Request> requests_;
   std::vector<State> states_;
   std::vector<models::SamplingWords> sampling_;
   std::vector<std::int32_t> tokens_;
-  std::vector<std::int32_t> steps_;
+  std::vector<Run> runs_;
   std::vector<std::string> errors_;  // by request; empty unless one was refused
 
   std::vector<std::uint32_t> arrivals_, cancels_;  // requests in the order of those times

@@ -83,16 +83,11 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
 
 std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids,
                                 const OnToken& on_token) {
-  std::uint32_t discarded = 0;
-  for (std::uint32_t row = 0; row < rows.rows; ++row) {
-    const std::uint32_t request = rows.request[row];
-    if (request == StepRows::kNobody) continue;
-    const RequestBook::Taken taken = book_.take(request, ids[row], rows.step, on_token);
-    discarded += taken.discarded ? 1 : 0;
-    ended_early_ |= taken.ended;
-  }
+  const RequestBook::Taken taken =
+      book_.take(std::span(rows.request).first(rows.rows), ids, rows.step, on_token);
+  ended_early_ |= taken.ended_early;
   if (tables_.complete(rows.step) > 0 || awaits_tokens_) may_admit_ = true;
-  return discarded;
+  return taken.discarded;
 }
 
 // -- who is in the step
@@ -331,7 +326,7 @@ void Scheduler::count_moved() {
 
 void Scheduler::note_rows(StepRows& rows) {
   for (std::uint32_t r = 0; r < rows.rows; ++r) {
-    rows.request[r] = rows_[r].decodes() ? rows_[r].request : StepRows::kNobody;
+    rows.request[r] = rows_[r].decodes() ? rows_[r].request : kNobody;
   }
   rows.filling = filling_;
 }

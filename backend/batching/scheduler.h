@@ -71,6 +71,9 @@ class Scheduler {
   /// waits.
   bool has_work() const;
   RequestResult result(std::uint32_t request) const { return book_.result(request); }
+  std::vector<std::int32_t> token_steps(std::uint32_t request) const {
+    return book_.token_steps(request);
+  }
   std::uint64_t tokens_done() const { return book_.tokens_taken(); }
   const PageLedger& ledger() const { return tables_.ledger(); }
 

@@ -74,7 +74,11 @@ void SlotWriter::write_decodes(Slot& slot, const PlannedRows& planned) {
     row.next_entry = entry + entry_bytes;
     positions[r] = static_cast<std::int32_t>(position);
     kv_length[r] = static_cast<std::int32_t>(position + 1);
-    kv_writes[r] = {entry, entry + written, pool, true};
+    // Member by member: a whole one would be put together on the stack first, which stalls.
+    kv_writes[r].begin = entry;
+    kv_writes[r].end = entry + written;
+    kv_writes[r].buffer = pool;
+    kv_writes[r].write = true;
   }
   if (planned.carried) return;
   std::int32_t* const ids = slot.in + layout_.ids();

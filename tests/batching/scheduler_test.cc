@@ -15,8 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::uint32_t kNobody = StepRows::kNobody;
-
 Request request(std::uint32_t prompt, std::uint32_t max_new_tokens,
                 std::vector<std::int32_t> eos = {}) {
   Request made;
