@@ -53,7 +53,7 @@ class Chooser {
       : scores_(scores), sampling_(sampling), furthest_(furthest(sampling.temperature)) {}
 
   /// The id, given the row's random_bits.
-  SYNCOPATE_HOST_OR_DEVICE std::uint32_t choose(std::uint64_t random) {
+  SYNCOPATE_HOST_DEVICE std::uint32_t choose(std::uint64_t random) {
     best_ = scores_.reduce(
         Scored{INT64_MIN, UINT32_MAX},
         [](std::uint32_t id, std::int64_t score) { return Scored{score, id}; },
@@ -84,7 +84,7 @@ class Chooser {
   }
 
   /// What the ids up to `last` hold, of those with at least `least` weight.
-  SYNCOPATE_HOST_OR_DEVICE Mass mass(Rank last, std::uint32_t least) const {
+  SYNCOPATE_HOST_DEVICE Mass mass(Rank last, std::uint32_t least) const {
     return scores_.reduce(
         Mass{},
         [this, last, least](std::uint32_t id, std::int64_t score) -> Mass {
@@ -110,7 +110,7 @@ class Chooser {
     return within;
   }
 
-  SYNCOPATE_HOST_OR_DEVICE std::uint32_t last_id(Rank last) const {
+  SYNCOPATE_HOST_DEVICE std::uint32_t last_id(Rank last) const {
     const Rank found = scores_.reduce(
         Rank{0},
         [this, last](std::uint32_t id, std::int64_t score) {
