@@ -5,18 +5,15 @@
 #include <cstdint>
 
 #include "backend/models/batch_layout.h"
-
-#if defined(__CUDACC__)
-#define SYNCOPATE_HOST_DEVICE __host__ __device__
-#else
-#define SYNCOPATE_HOST_DEVICE
-#endif
+#include "backend/models/host_device.h"
+#include "backend/models/row_sampling.h"
 
 namespace syncopate::models {
 
 /// A read-only view of an input block in memory that the caller can reach. Trivially copyable.
 /// Every accessor returns a value inside its range whatever the block holds: rows() <= limits.rows,
-/// token ranges inside [0, tokens()), page() < limits.pages, id() in [0, vocab).
+/// token ranges inside [0, tokens()), kv_entry() inside the pool, id() in [0, vocab), sampling() as
+/// RowSampling says.
 class BatchView {
  public:
   /// Made on the host, also for a block in device memory, and handed to a kernel by value.
@@ -28,7 +25,8 @@ class BatchView {
         carry_(layout.carry()),
         ids_(layout.ids()),
         positions_(layout.positions()),
-        block_table_(layout.block_table()) {}
+        block_table_(layout.block_table()),
+        sampling_(layout.sampling()) {}
 
   SYNCOPATE_HOST_DEVICE std::uint32_t rows() const {
     return clamp(block_[BatchLayout::kRows], 0, limits_.rows);
@@ -68,6 +66,19 @@ class BatchView {
               0, limits_.pages - 1);
     return std::uint64_t{page} * limits_.page_tokens + position % limits_.page_tokens;
   }
+  /// How row r's next token is chosen (encode() in sampling.h says what stands where).
+  SYNCOPATE_HOST_DEVICE RowSampling sampling(std::uint32_t row) const {
+    constexpr std::uint32_t kOne = RowSampling::kOne;
+    const std::int32_t* words = block_ + sampling_ + row * kSamplingWords;
+    const auto penalty = static_cast<std::int32_t>(static_cast<std::uint32_t>(words[4]) + kOne);
+    return {.temperature = clamp(words[0], 0, RowSampling::kMaxTemperature),
+            .top_k = clamp(words[1], 0, INT32_MAX),
+            .top_p = kOne - clamp(words[2], 0, kOne - 1),
+            .min_p = clamp(words[3], 0, kOne),
+            .penalty = clamp(penalty, 1, RowSampling::kMaxPenalty),
+            .seed = std::uint64_t{static_cast<std::uint32_t>(words[6])} << 32 |
+                    static_cast<std::uint32_t>(words[5])};
+  }
 
  private:
   SYNCOPATE_HOST_DEVICE static std::uint32_t clamp(std::int32_t value, std::uint32_t low,
@@ -78,7 +89,7 @@ class BatchView {
 
   const std::int32_t* block_;
   BatchLimits limits_;
-  std::uint32_t row_start_, kv_length_, carry_, ids_, positions_, block_table_;
+  std::uint32_t row_start_, kv_length_, carry_, ids_, positions_, block_table_, sampling_;
 };
 
 }  // namespace syncopate::models

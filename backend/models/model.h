@@ -12,11 +12,11 @@ namespace syncopate::models {
 
 /// The buffers of one step. `inputs` and `outputs` belong to a slot, `kv` and `workspace` to all.
 struct StepBuffers {
-  runtime::Buffer inputs;     ///< Device: an input block (BatchLayout).
-  runtime::Buffer outputs;    ///< Device: next_id[rows], int32.
-  runtime::Buffer kv;         ///< Device: the KV pool, pages * kv_page_bytes().
-  runtime::Buffer history;    ///< Device: the token id of each KV entry, int32, pages * page_tokens;
-                              ///< none when no request has a repetition penalty.
+  runtime::Buffer inputs;   ///< Device: an input block (BatchLayout).
+  runtime::Buffer outputs;  ///< Device: next_id[rows], int32.
+  runtime::Buffer kv;       ///< Device: the KV pool, pages * kv_page_bytes().
+  runtime::Buffer history;  ///< Device: the token id of each KV entry, int32, pages * page_tokens;
+                            ///< none when no request has a repetition penalty.
   runtime::Buffer workspace;  ///< Device: workspace_bytes(), scratch of one step at a time.
 };
 
@@ -52,10 +52,11 @@ class Model {
   virtual GraphKey graph_key(std::uint32_t rows, std::uint32_t tokens,
                              std::uint32_t max_kv_tokens) const = 0;
 
-  /// One forward pass with greedy sampling: writes the KV entries of all tokens of the batch, then
-  /// next_id[r] for each row from its last token. Reads `inputs`, reads and writes `kv`, writes
-  /// `outputs` and `workspace`. `key` is what graph_key() gave for the batch.
-  /// `layout` must outlive the run.
+  /// One forward pass: writes the KV entries of all tokens of the batch, and their ids to `history`
+  /// where there is one, then next_id[r] for each row, chosen from the logits of its last token as
+  /// its sampling says (sampling.h). Reads `inputs`, reads and writes `kv` and `history`, writes
+  /// `outputs` and `workspace`. Without a history repetition penalties do nothing. `key` is what
+  /// graph_key() gave for the batch. `layout` must outlive the run.
   virtual runtime::Kernel forward(const BatchLayout& layout, const StepBuffers& buffers,
                                   const GraphKey& key) const = 0;
 

@@ -1,6 +1,7 @@
 // The hash model: a language model in integers alone, exact on every runtime. Each next token is
 // the argmax of integer logits that hash every token read back through the page table, so that any
-// wrong page, row, position or stale id changes it and all that follows.
+// wrong page, row, position or stale id changes it and all that follows. Where a row asks for more
+// than the argmax, that too is done in integers (choose.h).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 namespace syncopate::models::hash {
 
 struct HashConfig {
-  std::uint32_t vocab = 256;            ///< At least 2.
+  std::uint32_t vocab = 256;            ///< From 2 to 2^24.
   std::uint32_t max_positions = 65536;  ///< At least 1.
   std::uint32_t seed = 1;               ///< Start of every row's history.
 };

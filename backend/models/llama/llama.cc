@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/models/batch_view.h"
+#include "backend/models/history.h"
 #include "backend/models/llama/cpu/forward.h"
 #include "backend/models/llama/cpu/workspace.h"
 #include "backend/models/llama/kv_layout.h"
@@ -18,7 +19,8 @@ struct ForwardArgs {
 
 void run_forward(runtime::Exec& exec, const ForwardArgs& args) {
   const BatchView batch(exec.data<const std::int32_t>(args.buffers.inputs), *args.layout);
-  args.forward->step(batch, args.layout->limits(), exec.data<float>(args.buffers.kv),
+  const HistoryView history(batch, exec, args.buffers.history, args.forward->config().vocab);
+  args.forward->step(batch, args.layout->limits(), exec.data<float>(args.buffers.kv), history,
                      exec.data<float>(args.buffers.workspace),
                      exec.data<std::int32_t>(args.buffers.outputs));
 }

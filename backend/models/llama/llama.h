@@ -1,5 +1,5 @@
 // A Llama-family transformer as a Model: RMSNorm, rotary positions, grouped-query attention over KV
-// pages, SwiGLU, greedy sampling; all in fp32.
+// pages, SwiGLU, sampling; all in fp32.
 #pragma once
 
 #include <cstdint>

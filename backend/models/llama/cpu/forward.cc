@@ -5,6 +5,7 @@
 
 #include "backend/models/llama/cpu/attention.h"
 #include "backend/models/llama/cpu/pointwise.h"
+#include "backend/models/llama/cpu/sampler.h"
 #include "backend/models/llama/cpu/workspace.h"
 #include "backend/models/llama/kv_layout.h"
 #include "backend/models/llama/rope.h"
@@ -47,7 +48,7 @@ CpuForward::CpuForward(const LlamaConfig& config, Weights weights, LinearMode mo
 }
 
 void CpuForward::step(const BatchView& batch, const BatchLimits& limits, float* pool,
-                      float* workspace, std::int32_t* next_id) const {
+                      const HistoryView& history, float* workspace, std::int32_t* next_id) const {
   const Step step{
       batch,    KvLayout(config_, limits.page_tokens), {config_, limits}, batch.tokens(), pool,
       workspace};
@@ -56,7 +57,8 @@ void CpuForward::step(const BatchView& batch, const BatchLimits& limits, float* 
     attention(step, layer);
     mlp(step, layers_[layer]);
   }
-  sample(step, next_id);
+  write_all(batch, history);
+  sample(step, history, next_id);
 }
 
 void CpuForward::embed(const Step& step) const {
@@ -116,7 +118,7 @@ void CpuForward::mlp(const Step& step, const Layer& layer) const {
   add(residual, normed, std::uint64_t{step.tokens} * config_.hidden);
 }
 
-void CpuForward::sample(const Step& step, std::int32_t* next_id) const {
+void CpuForward::sample(const Step& step, const HistoryView& history, std::int32_t* next_id) const {
   const std::uint32_t rows = step.batch.rows();
   for (std::uint32_t r = 0; r < rows; ++r) {
     float* last = step.row(step.at.last, r, config_.hidden);
@@ -129,8 +131,12 @@ void CpuForward::sample(const Step& step, std::int32_t* next_id) const {
     }
   }
   head_.apply(step.matrix(step.at.last), rows, step.matrix(step.at.logits));
-  for (std::uint32_t r = 0; r < rows; ++r)
-    next_id[r] = argmax(step.row(step.at.logits, r, config_.vocab), config_.vocab);
+  const SamplerScratch scratch = {step.matrix(step.at.scores), step.matrix(step.at.weights),
+                                  reinterpret_cast<std::uint32_t*>(step.matrix(step.at.ranking))};
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    next_id[r] = choose(step.row(step.at.logits, r, config_.vocab), config_.vocab,
+                        step.batch.sampling(r), {history, r, step.batch.kv_length(r)}, scratch);
+  }
 }
 
 void CpuForward::norm_rows(const float* x, const std::vector<float>& weight, std::uint32_t rows,

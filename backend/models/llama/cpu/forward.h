@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/models/batch_view.h"
+#include "backend/models/history.h"
 #include "backend/models/llama/config.h"
 #include "backend/models/llama/cpu/linear.h"
 #include "backend/models/llama/weights.h"
@@ -19,11 +20,11 @@ class CpuForward {
 
   const LlamaConfig& config() const { return config_; }
 
-  /// One step over `batch`, which has `limits`: writes its tokens' entries in `pool` (KvLayout),
-  /// passes through `workspace` (WorkspaceLayout, where the logits stay), writes
-  /// next_id[batch.rows()]. A row without tokens, which no sound batch has, gets id 0.
-  void step(const BatchView& batch, const BatchLimits& limits, float* pool, float* workspace,
-            std::int32_t* next_id) const;
+  /// One step over `batch`, which has `limits`: writes its tokens' entries in `pool` (KvLayout) and
+  /// their ids to `history`, passes through `workspace` (WorkspaceLayout, where the logits stay),
+  /// writes next_id[batch.rows()]. A row without tokens, which no sound batch has, has logits of 0.
+  void step(const BatchView& batch, const BatchLimits& limits, float* pool,
+            const HistoryView& history, float* workspace, std::int32_t* next_id) const;
 
  private:
   struct Layer {
@@ -37,7 +38,7 @@ class CpuForward {
   void embed(const Step& step) const;
   void attention(const Step& step, std::uint32_t layer) const;
   void mlp(const Step& step, const Layer& layer) const;
-  void sample(const Step& step, std::int32_t* next_id) const;
+  void sample(const Step& step, const HistoryView& history, std::int32_t* next_id) const;
   void norm_rows(const float* x, const std::vector<float>& weight, std::uint32_t rows,
                  float* out) const;
 

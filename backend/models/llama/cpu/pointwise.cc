@@ -45,6 +45,9 @@ void add(float* x, const float* y, std::uint64_t size) {
   for (std::uint64_t i = 0; i < size; ++i) x[i] += y[i];
 }
 
+SYNCOPATE_VECTORISED
+void exponentials(float* values, std::uint32_t size) { exp_in_place(values, size, 0.0f); }
+
 std::int32_t argmax(const float* values, std::uint32_t size) {
   std::int32_t best = 0;
   float largest = -std::numeric_limits<float>::infinity();

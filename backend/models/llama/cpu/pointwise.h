@@ -19,6 +19,9 @@ void swiglu(const float* gate, const float* up, std::uint32_t size, float* out);
 /// x += y.
 void add(float* x, const float* y, std::uint64_t size);
 
+/// values[i] = exp(values[i]), as exp_in_place (simd.h): of a size rounded up to whole vectors.
+void exponentials(float* values, std::uint32_t size);
+
 /// Index of the largest value, the lowest of equal ones; NaNs are passed over. size >= 1.
 std::int32_t argmax(const float* values, std::uint32_t size);
 

@@ -23,6 +23,9 @@ class WorkspaceLayout {
     sines = per_token(c.head_dim / 2);
     last = take(std::uint64_t{limits.rows} * c.hidden);
     logits = take(std::uint64_t{limits.rows} * c.vocab);
+    scores = take(c.vocab);
+    weights = take(c.vocab);
+    ranking = take(c.vocab);
   }
 
   std::uint64_t residual;        ///< [tokens, hidden]
@@ -34,6 +37,8 @@ class WorkspaceLayout {
   std::uint64_t cosines, sines;  ///< [tokens, head_dim / 2]
   std::uint64_t last;            ///< [rows, hidden]: each row's last token
   std::uint64_t logits;          ///< [rows, vocab]
+  /// [vocab] each: SamplerScratch, of one row at a time.
+  std::uint64_t scores, weights, ranking;
   std::uint64_t floats() const { return floats_; }
 
  private:
