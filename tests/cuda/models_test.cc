@@ -39,8 +39,21 @@ Words random_words(std::mt19937_64& random, std::size_t count) {
   return words;
 }
 
+models::Sampling random_sampling(std::mt19937_64& random) {
+  models::Sampling sampling;
+  if (random() % 2) return sampling;
+  const auto share = [&] { return static_cast<double>(1 + random() % 1000) / 1000; };
+  if (random() % 4) sampling.temperature = 3 * share();
+  if (random() % 2) sampling.top_k = static_cast<std::uint32_t>(random() % 100);
+  if (random() % 2) sampling.top_p = share();
+  if (random() % 2) sampling.min_p = share() / 10;
+  if (random() % 2) sampling.repetition_penalty = 0.5 + 2 * share();
+  sampling.seed = random();
+  return sampling;
+}
+
 // A batch as a scheduler would make it: rows of different lengths, some of them decode rows, on
-// pages that no two rows share. Lengths reach past one tile of the kernel.
+// pages that no two rows share. Lengths reach past one tile of the kernel. Half the rows sample.
 Words random_batch(std::mt19937_64& random, const BatchLayout& layout, std::uint32_t vocab) {
   const BatchLimits& limits = layout.limits();
   Words block(layout.input_words());
@@ -62,6 +75,9 @@ Words random_batch(std::mt19937_64& random, const BatchLayout& layout, std::uint
       block[layout.ids() + token] = below(random, vocab);
       block[layout.positions() + token] = start + i;
     }
+    const models::SamplingWords sampling = models::encode(random_sampling(random));
+    std::copy(sampling.begin(), sampling.end(),
+              block.begin() + layout.sampling() + row * std::int32_t{models::kSamplingWords});
     for (std::uint32_t page = 0; page < limits.pages_per_row; ++page) {
       block[layout.block_table() + row * limits.pages_per_row + page] =
           pages[static_cast<std::uint32_t>(row) * limits.pages_per_row + page];
@@ -144,15 +160,28 @@ TEST_F(CudaModelsTest, CarryGivesWhatTheHostSideGives) {
   }
 }
 
-// Buffers 0 to 2: inputs, outputs, KV pool.
-Twin hash_twin(std::mt19937_64& random, const BatchLayout& layout, Words block) {
+// Buffers 0 to 3: inputs, outputs, KV pool, history. The history's ids are inside the vocabulary
+// or, one in eight, not.
+Twin hash_twin(std::mt19937_64& random, const BatchLayout& layout, Words block,
+               std::uint32_t vocab) {
+  const std::size_t entries = std::size_t{kLimits.pages} * kLimits.page_tokens;
+  Words history = random_words(random, entries);
+  for (std::int32_t& id : history) {
+    if (random() % 8) id = below(random, vocab);
+  }
   return Twin({std::move(block), random_words(random, layout.output_words()),
-               random_words(random, std::size_t{kLimits.pages} * kLimits.page_tokens)});
+               random_words(random, entries), std::move(history)});
 }
 
 runtime::Kernel hash_kernel(const models::hash::HashModel& model, const BatchLayout& layout,
                             const Twin& twin) {
-  return model.forward(layout, {twin.device(0), twin.device(1), twin.device(2), Buffer{}}, {});
+  return model.forward(layout,
+                       {.inputs = twin.device(0),
+                        .outputs = twin.device(1),
+                        .kv = twin.device(2),
+                        .history = twin.device(3),
+                        .workspace = {}},
+                       {});
 }
 
 TEST_F(CudaModelsTest, TheHashModelGivesTheBitsThatTheHostSideGives) {
@@ -160,14 +189,31 @@ TEST_F(CudaModelsTest, TheHashModelGivesTheBitsThatTheHostSideGives) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    // Fewer ids than threads, and counts that are no multiple of them.
-    const auto vocab = static_cast<std::uint32_t>(2 + random() % (seed % 2 ? 3000 : 60));
+    // Fewer ids than threads, counts that are no multiple of them, and more than a pass notes.
+    const std::uint64_t ids = seed % 8 == 0 ? 80'000 : seed % 2 ? 3000 : 60;
+    const auto vocab = static_cast<std::uint32_t>(2 + random() % ids);
     const models::hash::HashModel model({.vocab = vocab, .seed = static_cast<std::uint32_t>(seed)});
-    Twin twin = hash_twin(random, layout, random_batch(random, layout, vocab));
+    Twin twin = hash_twin(random, layout, random_batch(random, layout, vocab), vocab);
     twin.run_both(hash_kernel(model, layout, twin));
     EXPECT_EQ(twin.on_device(1), twin.on_host(1)) << "next ids";
     EXPECT_EQ(twin.on_device(2), twin.on_host(2)) << "KV pool";
+    EXPECT_EQ(twin.on_device(3), twin.on_host(3)) << "history";
   }
+}
+
+TEST_F(CudaModelsTest, TheHashModelSamplesWithoutAHistoryWhatTheHostSideSamples) {
+  const BatchLayout layout(kLimits);
+  std::mt19937_64 random(7);
+  const models::hash::HashModel model({.vocab = 500});
+  Twin twin = hash_twin(random, layout, random_batch(random, layout, 500), 500);
+  twin.run_both(model.forward(layout,
+                              {.inputs = twin.device(0),
+                               .outputs = twin.device(1),
+                               .kv = twin.device(2),
+                               .history = {},
+                               .workspace = {}},
+                              {}));
+  EXPECT_EQ(twin.on_device(1), twin.on_host(1));
 }
 
 TEST_F(CudaModelsTest, TheHashModelStaysInItsMemoryOnGarbage) {
@@ -176,7 +222,7 @@ TEST_F(CudaModelsTest, TheHashModelStaysInItsMemoryOnGarbage) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const models::hash::HashModel model({.vocab = 100});
-    Twin twin = hash_twin(random, layout, random_words(random, layout.input_words()));
+    Twin twin = hash_twin(random, layout, random_words(random, layout.input_words()), 100);
     EXPECT_NO_THROW(twin.run_on_device(hash_kernel(model, layout, twin)));
     const std::int32_t rows = std::clamp<std::int32_t>(twin.on_host(0)[BatchLayout::kRows], 0,
                                                        static_cast<std::int32_t>(kLimits.rows));
