@@ -128,18 +128,18 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
 void Batcher::run(Host& host) {
   host.reserve(steps_.capacity() * kOperationsPerStep,
                steps_.capacity() * (kFixedAccessesPerStep + layout_.limits().rows));
-  const runtime::Nanos start = host.now();
+  start_ = host.now();
   std::int32_t next = 0;    // to be planned
   std::int32_t oldest = 0;  // in flight
   const auto depth = static_cast<std::int32_t>(strategy_->depth());
   for (;;) {
     // Asking for the time makes virtual time catch up: only when something is to come.
-    if (scheduler_.next_event() != kNever) scheduler_.advance(host.now() - start);
+    if (scheduler_.next_event() != kNever) scheduler_.advance(host.now() - start_);
     if (next - oldest < depth && scheduler_.has_work() && dispatch(host, next, next > oldest)) {
       ++next;
     } else if (oldest < next) {
       complete(host, oldest++);
-    } else if (!idle(host, start)) {
+    } else if (!idle(host)) {
       break;
     }
   }
@@ -148,9 +148,9 @@ void Batcher::run(Host& host) {
 }
 
 // Sleeps until something happens; false if nothing will.
-bool Batcher::idle(Host& host, runtime::Nanos start) {
+bool Batcher::idle(Host& host) {
   if (scheduler_.next_event() == kNever) return false;
-  host.sleep_until(start + scheduler_.next_event());
+  host.sleep_until(start_ + scheduler_.next_event());
   return true;
 }
 

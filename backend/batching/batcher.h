@@ -66,6 +66,8 @@ class Batcher {
     return scheduler_.token_steps(request);
   }
   std::span<const StepRecord> steps() const { return steps_; }
+  /// When run() began, on the host's clock: what the requests' times count from.
+  runtime::Nanos start() const { return start_; }
   /// Bytes of all slots' inputs and outputs, host and device together.
   std::uint64_t slot_bytes() const;
   /// A fingerprint (64-bit FNV-1a) of every request's tokens and finish reason, in order. Equal
@@ -73,7 +75,7 @@ class Batcher {
   std::uint64_t tokens_digest() const;
 
  private:
-  bool idle(runtime::Host& host, runtime::Nanos start);
+  bool idle(runtime::Host& host);
   bool dispatch(runtime::Host& host, std::int32_t step, bool previous_in_flight);
   void complete(runtime::Host& host, std::int32_t step);
   struct InFlight {
@@ -93,6 +95,7 @@ class Batcher {
   std::vector<SlotRunner> runners_;  // one a slot
   std::vector<InFlight> in_flight_;  // one a step that may be in flight
   std::vector<StepRecord> steps_;
+  runtime::Nanos start_ = 0;
 };
 
 }  // namespace syncopate::batching

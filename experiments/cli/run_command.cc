@@ -73,12 +73,24 @@ std::vector<Job> plan(const RunArguments& arguments) {
   return jobs;
 }
 
+/// Requests that could never be served, with their place where each is written out.
+void report_refusals(const Job& job, const RunResult& result) {
+  for (std::size_t i = 0; i < result.requests.size(); ++i) {
+    const std::string& why = result.requests[i].error;
+    if (why.empty()) continue;
+    const std::string path = fmt::format("requests[{}]", i);
+    fmt::print(stderr, "syncopate: {}: {}: refused: it {}\n",
+               job.config.origins.find(path).text(), path, why);
+  }
+}
+
 Json run_job(const Job& job, bool force) {
   RunResult result;
   {
     ProgressLine line(job.name);
     result = run_config(job.config, [&](const Progress& progress) { line.update(progress); });
   }
+  report_refusals(job, result);
   const Json figures = metrics(result);
   RunFolder folder(job.target, force);
   write_run(folder, job.config, result, figures);

@@ -114,15 +114,17 @@ class Checker {
   void check_drawn(const GeneratedRequests& c) const {
     check_order("requests.prompt_tokens", c.prompt_tokens);
     check_order("requests.max_new_tokens", c.max_new_tokens);
-    check_eos("requests.eos", c.eos);
-    check_fits("requests.prompt_tokens", "requests.max_new_tokens", c.prompt_tokens.max,
-               c.max_new_tokens.max);
+    check_ends("requests", c.eos.has_value(), c.stop);
+    if (c.eos) check_id("requests.eos", *c.eos);
+    check_fits("requests.max_new_tokens", c.prompt_tokens.max, c.max_new_tokens.max);
   }
 
   void check_order(std::string_view path, const Lengths& c) const {
     if (c.min > c.max) fail(path, fmt::format("min {} is more than max {}", c.min, c.max));
   }
 
+  /// Only what makes no request at all. One that can never be served is refused by itself, in the
+  /// run: the rest is served.
   void check_list(const std::vector<RequestConfig>& list) const {
     if (list.empty()) fail("requests", "the list is empty: at least one request is needed");
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -132,27 +134,20 @@ class Checker {
         fail(path, c.prompt ? "has both prompt and prompt_tokens: keep one"
                             : "needs prompt (token ids) or prompt_tokens (a length)");
       }
-      if (c.prompt) check_prompt(path + ".prompt", *c.prompt);
-      check_eos(path + ".eos", c.eos);
-      check_fits(path + (c.prompt ? ".prompt" : ".prompt_tokens"), path + ".max_new_tokens",
-                 c.prompt_length(), c.max_new_tokens);
+      check_ends(path, c.eos.has_value(), c.stop);
     }
   }
 
-  void check_prompt(const std::string& path, const std::vector<std::uint32_t>& ids) const {
-    if (ids.empty()) fail(path, "is empty: a prompt has at least one token");
-    for (std::size_t i = 0; i < ids.size(); ++i) check_id(fmt::format("{}[{}]", path, i), ids[i]);
-  }
-
-  void check_eos(std::string_view path, const std::optional<std::uint32_t>& eos) const {
-    if (!eos) return;
-    if (!config_.runtime.effects) {
-      fail(path,
-           "with runtime.effects off no tokens exist, so none can end a request: remove eos "
-           "(lengths "
-           "then come from max_new_tokens) or set runtime.effects: true");
+  /// Ends that depend on tokens need tokens.
+  void check_ends(const std::string& path, bool eos, const StopConfig& stop) const {
+    if (config_.runtime.effects) return;
+    for (const auto& [name, given] : {std::pair{"eos", eos}, std::pair{"stop", !stop.empty()}}) {
+      if (!given) continue;
+      fail(fmt::format("{}.{}", path, name),
+           fmt::format("with runtime.effects off no tokens exist, so none can end a request: remove "
+                       "{} (lengths then come from max_new_tokens) or set runtime.effects: true",
+                       name));
     }
-    check_id(path, *eos);
   }
 
   /// The checkpoint's own sizes are checked when it is loaded.
@@ -168,17 +163,11 @@ class Checker {
     }
   }
 
-  void check_fits(std::string_view prompt_path, std::string_view new_path, std::uint64_t prompt,
-                  std::uint64_t max_new) const {
+  void check_fits(std::string_view new_path, std::uint64_t prompt, std::uint64_t max_new) const {
     const LimitsConfig& limits = config_.limits;
-    if (prompt > limits.tokens) {
-      fail(prompt_path, fmt::format("a prompt of {} tokens never fits a batch of {} "
-                                    "(limits.tokens): shorten it or raise the limit",
-                                    prompt, limits.tokens));
-    }
     const std::uint64_t total = prompt + max_new;
     const std::uint64_t pool = std::uint64_t{limits.pages} * limits.page_tokens;
-    if (total > pool) {
+    if (total - 1 > pool) {  // the last token has no KV entry
       fail(new_path, fmt::format("{} prompt and {} new tokens never fit the KV pool of {} "
                                  "(limits.pages {} x limits.page_tokens {})",
                                  prompt, max_new, pool, limits.pages, limits.page_tokens));

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "backend/batching/scheduler.h"
 #include "backend/batching/strategy.h"
 #include "experiments/config/model_config.h"
 #include "experiments/yaml/describe.h"
@@ -16,7 +17,9 @@ namespace syncopate::experiments {
 
 enum class Program { kBatching };
 enum class RuntimeKind { kSim, kCpu, kCuda };
+using batching::SchedulerOptions;
 using batching::StrategyKind;
+using batching::TokenPolicy;
 
 struct RuntimeConfig {
   RuntimeKind kind = RuntimeKind::kSim;
@@ -62,6 +65,7 @@ struct Lengths {
   explicit Lengths(std::uint32_t n) : min(n), max(n) {}
 };
 
+inline constexpr double kMaxMs = 1e9;           ///< Of times: some eleven days.
 inline constexpr double kMaxTokens = 1 << 24;  ///< Of a prompt, an answer, a batch, a pool.
 
 template <class V>
@@ -71,12 +75,52 @@ void describe(V& v, Lengths& c) {
   v(required("max", "Most").range(1, kMaxTokens), c.max);
 }
 
-/// Requests drawn from a seed. All arrive at the start.
+}  // namespace syncopate::experiments
+
+// Descriptions of the library's own structs stand in the structs' namespaces, where they are found.
+namespace syncopate::models {
+
+template <class V>
+void describe(V& v, Sampling& c) {
+  using experiments::yaml::key;
+  v(key("temperature", "Divides the logits; 0: greedy").range(0, 100), c.temperature);
+  v(key("top_k", "Only the k most likely tokens; 0: all"), c.top_k);
+  v(key("top_p", "Only the fewest most likely tokens that hold this share").range(1e-4, 1),
+    c.top_p);
+  v(key("min_p", "Only tokens with this share of the most likely one's probability").range(0, 1),
+    c.min_p);
+  v(key("repetition_penalty", "Above 1: what was there before is less likely").range(0.01, 100),
+    c.repetition_penalty);
+  v(key("seed", "Of the draws; a drawn request adds its number"), c.seed);
+}
+
+}  // namespace syncopate::models
+
+namespace syncopate::batching {
+
+template <class V>
+void describe(V& v, SchedulerOptions& c) {
+  using experiments::yaml::key;
+  v(key("policy", "Who gets a step's tokens first"), c.policy);
+  v(key("chunk_tokens", "Most tokens of one prompt in a step; 0: as many as the step has left"),
+    c.chunk_tokens);
+}
+
+}  // namespace syncopate::batching
+
+namespace syncopate::experiments {
+
+using StopConfig = std::vector<std::vector<std::int32_t>>;
+
+/// Requests drawn from a seed.
 struct GeneratedRequests {
   std::uint32_t count = 0;
   Lengths prompt_tokens;
   Lengths max_new_tokens;
   std::optional<std::uint32_t> eos;
+  StopConfig stop;
+  models::Sampling sampling;
+  double interval_ms = 0;
   std::uint64_t seed = 0;
 };
 
@@ -89,28 +133,48 @@ void describe(V& v, GeneratedRequests& c) {
   v(required("max_new_tokens", "New tokens: an integer or {min, max}").range(1, kMaxTokens),
     c.max_new_tokens);
   v(key("eos", "Token id that ends a request early; null: none"), c.eos);
+  v(key("stop", "Sequences of token ids, each of which ends a request early"), c.stop);
+  v(key("sampling", "How tokens are chosen"), c.sampling);
+  v(key("interval_ms", "Time from one arrival to the next; 0: all are there at the start")
+        .range(0, kMaxMs),
+    c.interval_ms);
   v(key("seed", "Of prompts and lengths"), c.seed);
 }
 
-/// One request written out.
+/// One request written out. Values that no request can have are taken here: a server gets such
+/// requests too, and refuses each by itself.
 struct RequestConfig {
-  std::optional<std::uint32_t> prompt_tokens;
-  std::optional<std::vector<std::uint32_t>> prompt;
-  std::uint32_t max_new_tokens = 0;
-  std::optional<std::uint32_t> eos;
-
-  std::uint64_t prompt_length() const { return prompt ? prompt->size() : prompt_tokens.value(); }
+  std::optional<std::uint64_t> id;
+  std::optional<std::int64_t> prompt_tokens;
+  std::optional<std::vector<std::int32_t>> prompt;
+  std::int64_t max_new_tokens = 0;
+  std::optional<std::int32_t> eos;
+  StopConfig stop;
+  models::Sampling sampling;
+  std::int32_t priority = 0;
+  double arrival_ms = 0;
+  std::optional<double> cancel_ms;
+  std::uint32_t cancel_tokens = 0;
 };
 
 template <class V>
 void describe(V& v, RequestConfig& c) {
   using yaml::key, yaml::required;
+  v(key("id", "The client's name for it, which no other has at the same time"), c.id);
   v(key("prompt_tokens", "Prompt length, ids from the request's number; this or prompt")
-        .range(1, kMaxTokens),
+        .range(-kMaxTokens, kMaxTokens),
     c.prompt_tokens);
   v(key("prompt", "The prompt's token ids; this or prompt_tokens"), c.prompt);
-  v(required("max_new_tokens", "New tokens").range(1, kMaxTokens), c.max_new_tokens);
+  v(required("max_new_tokens", "New tokens").range(-kMaxTokens, kMaxTokens), c.max_new_tokens);
   v(key("eos", "Token id that ends the request early; null: none"), c.eos);
+  v(key("stop", "Sequences of token ids, each of which ends the request early"), c.stop);
+  v(key("sampling", "How its tokens are chosen"), c.sampling);
+  v(key("priority", "The higher goes first"), c.priority);
+  v(key("arrival_ms", "When it comes, after the start").range(0, kMaxMs), c.arrival_ms);
+  v(key("cancel_ms", "When its client gives up, after the start; null: never").range(0, kMaxMs),
+    c.cancel_ms);
+  v(key("cancel_tokens", "Its client gives up once it has this many tokens; 0: never"),
+    c.cancel_tokens);
 }
 
 using RequestsConfig = std::variant<GeneratedRequests, std::vector<RequestConfig>>;
@@ -159,6 +223,7 @@ struct Config {
   StrategyConfig strategy;
   RequestsConfig requests;
   LimitsConfig limits;
+  SchedulerOptions scheduler;
   HostConfig host;
   OutputConfig output;
 };
@@ -172,6 +237,7 @@ void describe(V& v, Config& c) {
   v(required("strategy", "How host and device overlap"), c.strategy);
   v(required("requests", "The workload: a map to draw from, or a list"), c.requests);
   v(required("limits", "What a batch and the KV pool can hold"), c.limits);
+  v(key("scheduler", "Who is in a step"), c.scheduler);
   v(key("host", "The host thread"), c.host);
   v(key("output", "What a run records"), c.output);
 }
@@ -194,6 +260,16 @@ struct ChoicesOf<RuntimeKind> {
       Choice{RuntimeKind::kSim, "sim", "virtual time, from a hardware profile"},
       Choice{RuntimeKind::kCpu, "cpu", "CPU threads stand in for the device"},
       Choice{RuntimeKind::kCuda, "cuda", "NVIDIA GPUs"},
+  };
+};
+
+template <>
+struct ChoicesOf<TokenPolicy> {
+  static constexpr std::array value{
+      Choice{TokenPolicy::kDecodeFirst, "decode_first",
+             "one token for each row that decodes; prompts share what is left"},
+      Choice{TokenPolicy::kPrefillFirst, "prefill_first",
+             "prompts first; rows that decode get what is left, or sit the step out"},
   };
 };
 

@@ -7,31 +7,29 @@ namespace {
 
 constexpr double kNanosPerMs = 1e6;
 
-double done(const RunResult& run, std::int32_t step) {
-  return static_cast<double>(run.steps[static_cast<std::size_t>(step)].done) / kNanosPerMs;
+runtime::Nanos done(const RunResult& run, std::int32_t step) {
+  return run.steps[static_cast<std::size_t>(step)].done;
 }
 
-double step_time(const RunResult& run, std::int32_t step) {
-  const auto i = static_cast<std::size_t>(step);
-  return static_cast<double>(run.steps[i].done - run.steps[i - 1].done) / kNanosPerMs;
-}
+double ms(runtime::Nanos time) { return static_cast<double>(time) / kNanosPerMs; }
 
 }  // namespace
 
 RequestLatency latency(const RunResult& run, const RequestRecord& request) {
   RequestLatency out;
-  out.ttft = done(run, request.first_step);
-  out.end = done(run, request.last_step);
-  if (request.new_tokens > 1) out.tpot = (out.end - out.ttft) / (request.new_tokens - 1);
+  out.ttft = ms(done(run, request.token_steps.front()) - request.arrival);
+  out.end = ms(done(run, request.token_steps.back()) - request.arrival);
+  const std::size_t tokens = request.new_tokens();
+  if (tokens > 1) out.tpot = (out.end - out.ttft) / static_cast<double>(tokens - 1);
   return out;
 }
 
 std::vector<double> token_gaps(const RunResult& run) {
   std::vector<double> gaps;
   for (const RequestRecord& request : run.requests) {
-    if (request.new_tokens == 0) continue;
-    for (std::int32_t s = request.first_step + 1; s <= request.last_step; ++s) {
-      gaps.push_back(step_time(run, s));
+    for (std::size_t i = 1; i < request.new_tokens(); ++i) {
+      gaps.push_back(
+          ms(done(run, request.token_steps[i]) - done(run, request.token_steps[i - 1])));
     }
   }
   return gaps;

@@ -1,5 +1,4 @@
-// What a client sees: times of tokens. All requests arrive at 0; a token is there when the host
-// knows it.
+// What a client sees: when its tokens come. A token is there when the host knows it.
 #pragma once
 
 #include <vector>
@@ -8,7 +7,7 @@
 
 namespace syncopate::experiments {
 
-/// Milliseconds.
+/// Milliseconds from the request's arrival.
 struct RequestLatency {
   double ttft = 0;  ///< Time to the first token.
   double tpot = 0;  ///< Time per output token after the first; 0 when there is only one.
@@ -18,8 +17,7 @@ struct RequestLatency {
 /// Of a request that has at least one token.
 RequestLatency latency(const RunResult& run, const RequestRecord& request);
 
-/// Gaps between successive tokens of every request, milliseconds. A request that decodes is in
-/// every step, so its tokens are those of first_step to last_step.
+/// Gaps between successive tokens of every request, milliseconds.
 std::vector<double> token_gaps(const RunResult& run);
 
 }  // namespace syncopate::experiments

@@ -46,15 +46,24 @@ Json batching_metrics(const RunResult& run) {
     rows += step.rows;
     discarded += step.discarded;
   }
+  std::uint64_t refused = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t preemptions = 0;
   std::vector<double> ttft;
   std::vector<double> tpot;
   for (const RequestRecord& request : run.requests) {
-    if (request.new_tokens == 0) continue;
+    if (request.reason == batching::FinishReason::kRefused) ++refused;
+    if (request.reason == batching::FinishReason::kCancelled) ++cancelled;
+    preemptions += request.preemptions;
+    if (request.new_tokens() == 0) continue;
     const RequestLatency times = latency(run, request);
     ttft.push_back(times.ttft);
-    if (request.new_tokens > 1) tpot.push_back(times.tpot);
+    if (request.new_tokens() > 1) tpot.push_back(times.tpot);
   }
   return {{"requests", run.requests.size()},
+          {"requests_refused", refused},
+          {"requests_cancelled", cancelled},
+          {"preemptions", preemptions},
           {"rows_computed", rows},
           {"rows_discarded", discarded},
           {"slot_bytes", run.slot_bytes},
@@ -70,7 +79,7 @@ Json metrics(const RunResult& run) {
   const auto ms = [](runtime::Nanos time) { return static_cast<double>(time) / kNanosPerMs; };
   const double seconds = static_cast<double>(measured.total_time) / kNanosPerSecond;
   std::uint64_t tokens = 0;
-  for (const RequestRecord& request : run.requests) tokens += request.new_tokens;
+  for (const RequestRecord& request : run.requests) tokens += request.new_tokens();
 
   Json out;
   out["total_time_s"] = seconds;

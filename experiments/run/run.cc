@@ -17,6 +17,7 @@ batching::BatcherOptions batcher_options(const Config& c) {
   options.strategy = c.strategy.kind;
   options.slots = c.strategy.slots.value();
   options.graphs = c.strategy.graphs;
+  options.scheduler = c.scheduler;
   options.extra_host_ns = std::llround(c.host.extra_us * 1e3);
   return options;
 }
@@ -27,9 +28,13 @@ std::vector<RequestRecord> records(const batching::Batcher& batcher,
   out.reserve(requests.size());
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     const batching::RequestResult result = batcher.result(i);
-    out.push_back({static_cast<std::uint32_t>(requests[i].prompt.size()),
-                   static_cast<std::uint32_t>(result.tokens.size()), result.reason,
-                   result.steps});
+    RequestRecord& record = out.emplace_back();
+    record.prompt_tokens = static_cast<std::uint32_t>(requests[i].prompt.size());
+    record.reason = result.reason;
+    record.error = result.error;
+    record.token_steps = batcher.token_steps(i);
+    record.arrival = batcher.start() + requests[i].arrival;
+    record.preemptions = result.preemptions;
   }
   return out;
 }

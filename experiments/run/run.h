@@ -25,10 +25,13 @@ using OnProgress = std::function<void(const Progress&)>;
 /// What became of one request, without its tokens.
 struct RequestRecord {
   std::uint32_t prompt_tokens = 0;
-  std::uint32_t new_tokens = 0;
   batching::FinishReason reason = batching::FinishReason::kNone;
-  std::int32_t first_step = -1;
-  std::int32_t last_step = -1;
+  std::string error;                      ///< Why it was refused; else empty.
+  std::vector<std::int32_t> token_steps;  ///< The step that sampled each new token.
+  runtime::Nanos arrival = 0;             ///< On the timeline's clock.
+  std::uint32_t preemptions = 0;
+
+  std::size_t new_tokens() const { return token_steps.size(); }
 };
 
 /// Plain data.

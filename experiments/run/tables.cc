@@ -38,47 +38,38 @@ std::string ms(Nanos time) {
   return time == kUnknownTime ? "" : fmt::format("{:.6f}", static_cast<double>(time) * 1e-6);
 }
 
-const char* name(batching::FinishReason reason) {
-  switch (reason) {
-    case batching::FinishReason::kNone:
-      return "none";
-    case batching::FinishReason::kLength:
-      return "length";
-    case batching::FinishReason::kEos:
-      return "eos";
-  }
-  return "?";
-}
-
 }  // namespace
 
 std::string steps_csv(const RunResult& run) {
   const std::vector<Span> spans = device_spans(run);
   std::string out =
-      "step,slot,rows,tokens,discarded,kv_tokens,device_start_ms,device_end_ms,done_ms\n";
+      "step,slot,rows,prefill_rows,tokens,discarded,preempted,kv_tokens,device_start_ms,"
+      "device_end_ms,done_ms\n";
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     const batching::StepRecord& step = run.steps[i];
-    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{}\n", i, step.slot, step.rows,
-                   step.tokens, step.discarded, step.kv_tokens, ms(spans[i].start),
-                   ms(spans[i].end), ms(step.done));
+    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{}\n", i, step.slot,
+                   step.rows, step.prefill_rows, step.tokens, step.discarded, step.preempted,
+                   step.kv_tokens, ms(spans[i].start), ms(spans[i].end), ms(step.done));
   }
   return out;
 }
 
 std::string requests_csv(const RunResult& run) {
   std::string out =
-      "request,prompt_tokens,new_tokens,finish,first_step,last_step,ttft_ms,tpot_ms,end_ms\n";
+      "request,prompt_tokens,new_tokens,finish,preemptions,first_step,last_step,arrival_ms,ttft_ms,"
+      "tpot_ms,end_ms\n";
   for (std::size_t i = 0; i < run.requests.size(); ++i) {
     const RequestRecord& request = run.requests[i];
-    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},", i, request.prompt_tokens,
-                   request.new_tokens, name(request.reason), request.first_step, request.last_step);
-    if (request.new_tokens == 0) {
-      out += ",,\n";
+    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},", i, request.prompt_tokens,
+                   request.new_tokens(), batching::to_string(request.reason), request.preemptions);
+    if (request.new_tokens() == 0) {
+      fmt::format_to(std::back_inserter(out), ",,{},,,\n", ms(request.arrival));
       continue;
     }
     const RequestLatency times = latency(run, request);
-    fmt::format_to(std::back_inserter(out), "{:.6f},{:.6f},{:.6f}\n", times.ttft, times.tpot,
-                   times.end);
+    fmt::format_to(std::back_inserter(out), "{},{},{},{:.6f},{:.6f},{:.6f}\n",
+                   request.token_steps.front(), request.token_steps.back(), ms(request.arrival),
+                   times.ttft, times.tpot, times.end);
   }
   return out;
 }

@@ -1,7 +1,16 @@
 #include "experiments/run/workload.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "backend/runtime/handles.h"
+
 namespace syncopate::experiments {
 namespace {
+
+using runtime::Nanos;
+
+constexpr double kNanosPerMs = 1e6;
 
 /// SplitMix64 (Steele, Lea, Flood 2014). The standard library's distributions differ between
 /// implementations; this one does not.
@@ -32,9 +41,44 @@ void draw_prompt(Random& random, std::uint64_t length, std::uint32_t vocab,
   for (std::int32_t& id : prompt) id = static_cast<std::int32_t>(random.below(vocab));
 }
 
-std::vector<std::int32_t> ids(const std::optional<std::uint32_t>& eos) {
-  if (!eos) return {};
-  return {static_cast<std::int32_t>(*eos)};
+Nanos nanos(double ms) { return std::llround(ms * kNanosPerMs); }
+
+std::uint32_t at_least_0(std::int64_t count) {
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(count, 0));
+}
+
+batching::Request drawn(const GeneratedRequests& c, std::uint32_t number, std::uint32_t vocab,
+                        Random& random) {
+  batching::Request request;
+  const std::uint32_t length = random.in(c.prompt_tokens);
+  request.max_new_tokens = random.in(c.max_new_tokens);
+  if (c.eos) request.eos = {static_cast<std::int32_t>(*c.eos)};
+  request.stop = c.stop;
+  request.sampling = c.sampling;
+  request.sampling.seed += number;
+  request.arrival = nanos(c.interval_ms) * number;
+  draw_prompt(random, length, vocab, request.prompt);
+  return request;
+}
+
+batching::Request written(const RequestConfig& c, std::uint32_t number, std::uint32_t vocab) {
+  batching::Request request;
+  request.id = c.id;
+  request.max_new_tokens = at_least_0(c.max_new_tokens);
+  if (c.eos) request.eos = {*c.eos};
+  request.stop = c.stop;
+  request.sampling = c.sampling;
+  request.priority = c.priority;
+  request.arrival = nanos(c.arrival_ms);
+  if (c.cancel_ms) request.cancel = nanos(*c.cancel_ms);
+  request.cancel_tokens = c.cancel_tokens;
+  if (c.prompt) {
+    request.prompt = *c.prompt;
+  } else {
+    Random random(number);
+    draw_prompt(random, at_least_0(c.prompt_tokens.value()), vocab, request.prompt);
+  }
+  return request;
 }
 
 }  // namespace
@@ -44,27 +88,11 @@ std::vector<batching::Request> make_requests(const RequestsConfig& config, std::
   if (const auto* c = std::get_if<GeneratedRequests>(&config)) {
     requests.reserve(c->count);
     Random random(c->seed);
-    for (std::uint32_t i = 0; i < c->count; ++i) {
-      batching::Request& request = requests.emplace_back();
-      const std::uint32_t length = random.in(c->prompt_tokens);
-      request.max_new_tokens = random.in(c->max_new_tokens);
-      request.eos = ids(c->eos);
-      draw_prompt(random, length, vocab, request.prompt);
-    }
+    for (std::uint32_t i = 0; i < c->count; ++i) requests.push_back(drawn(*c, i, vocab, random));
     return requests;
   }
-  const auto& list = std::get<std::vector<RequestConfig>>(config);
-  for (const RequestConfig& c : list) {
-    batching::Request request;
-    request.max_new_tokens = c.max_new_tokens;
-    request.eos = ids(c.eos);
-    if (c.prompt) {
-      request.prompt.assign(c.prompt->begin(), c.prompt->end());
-    } else {
-      Random random(requests.size());
-      draw_prompt(random, c.prompt_length(), vocab, request.prompt);
-    }
-    requests.push_back(std::move(request));
+  for (const RequestConfig& c : std::get<std::vector<RequestConfig>>(config)) {
+    requests.push_back(written(c, static_cast<std::uint32_t>(requests.size()), vocab));
   }
   return requests;
 }
