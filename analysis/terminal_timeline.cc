@@ -33,7 +33,7 @@ constexpr std::array<Look, 8> kLooks = {{{'.', "2", "idle"},
                                          {'>', "30;48;5;74", "h2d"},
                                          {'=', "30;48;5;36", "compute"},
                                          {'<', "30;48;5;175", "d2h"},
-                                         {'x', "30;48;5;67", "copy on or between devices"}}};
+                                         {'x', "30;48;5;67", "device copy"}}};
 
 const Look& look(Mark mark) { return kLooks[static_cast<std::size_t>(mark)]; }
 
@@ -132,7 +132,10 @@ struct Scale {
     const Nanos offset = std::clamp<Nanos>(time - begin, 0, span);
     return static_cast<std::size_t>((2 * offset * n + span) / (2 * span));
   }
-  bool shows(const Piece& p) const { return p.end >= begin && p.start < begin + span; }
+  /// What only touches the time from outside is not shown.
+  bool shows(const Piece& p) const {
+    return (p.end > begin || p.start == begin) && (p.start < begin + span || p.end == begin + span);
+  }
 };
 
 constexpr std::size_t kNoPiece = SIZE_MAX;

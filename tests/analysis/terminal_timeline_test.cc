@@ -54,19 +54,41 @@ Timeline two_steps() {
 // 39.5 ms on 40 columns less the labels' 8: a column is 1.234 ms.
 TEST(TerminalTimeline, DrawsEachRowInItsPlace) {
   EXPECT_THAT(draw_timeline(two_steps(), {7, 8}, {.width = 40, .colour = false}),
-              ElementsAre("steps 7 to 8: 39.5 ms from 100 ms on",        //
-                          "host    #7#+~~~~7~~~~~##..#8#+~~~~~8~~~~##",  //
-                          "h2d     ....>...............>...........",    //
-                          "compute ....====7=====......====8=====..",    //
-                          "d2h     ..............<...............<.",    //
-                          "        |0 ms     |10     |20     |30",       //
-                          "        . idle  # host work  + call",         //
-                          "        ~ host blocked  > h2d",               //
-                          "        = compute  < d2h"));
+              ElementsAre("steps 7 to 8: 39.5 ms from 100 ms on",      //
+                          "host    #7#+~~~~7~~~~~##|8#+~~~~8~~~~~##",  //
+                          "h2d     ....>...............>...........",  //
+                          "compute ....====7=====......====8=====..",  //
+                          "d2h     ..............<...............<.",  //
+                          "        |0 ms           |20",               //
+                          "        . idle  # host work  + call",       //
+                          "        ~ host blocked  > h2d  = compute",  //
+                          "        < d2h"));
 }
 
+// 79 columns of half a millisecond.
 TEST(TerminalTimeline, UsesTheWidthThatItHas) {
-  EXPECT_THAT(draw_timeline(two_steps(), {7, 8}, {.width = 87, .colour = false}), ElementsAre(""));
+  EXPECT_THAT(
+      draw_timeline(two_steps(), {7, 8}, {.width = 87, .colour = false}),
+      ElementsAre(
+          "steps 7 to 8: 39.5 ms from 100 ms on",
+          "host    ###7####++~~~~~~~~~~~~7~~~~~~~~~~~~#7##.###8####++~~~~~~~~~~~~8~~~~~~~~~~~~#8##",
+          "h2d     ..........>.......................................>............................",
+          "compute ..........===========7============................===========8============.....",
+          "d2h     ...................................<.......................................<...",
+          "        |0 ms               |10                 |20                 |30",
+          "        . idle  # host work  + call  ~ host blocked  > h2d  = compute  < d2h"));
+}
+
+TEST(TerminalTimeline, DrawsWhatReachesIntoItsTimeButNotWhatOnlyTouchesIt) {
+  Timeline t;
+  t.streams = {{"s", {}, 0}, {"u", {}, 0}};
+  add(t, OperationKind::kKernel, 5, Stream{0}, 20, 40);
+  add(t, OperationKind::kKernel, 4, Stream{1}, 10, 20);
+  add(t, OperationKind::kKernel, 4, Stream{1}, 20, 30);
+  add(t, OperationKind::kKernel, 6, Stream{1}, 40, 50);
+  const auto lines = draw_timeline(t, {5, 5}, {.width = 25, .colour = false});
+  EXPECT_EQ(lines[2], "s    =========5==========");
+  EXPECT_EQ(lines[3], "u    ====4=====..........");
 }
 
 TEST(TerminalTimeline, NoLineIsLongerThanTheWidth) {
@@ -84,7 +106,7 @@ TEST(TerminalTimeline, WhatIsShorterThanAColumnStaysVisible) {
   add(t, OperationKind::kCopyD2H, 0, Stream{0}, 500, 500.001);
   add(t, OperationKind::kCopyH2D, 0, Stream{0}, 1000, 1000);
   const auto lines = draw_timeline(t, {0, 0}, {.width = 28, .colour = false});
-  EXPECT_EQ(lines[2], "default =====0====<========>");
+  EXPECT_EQ(lines[2], "default =========0<========>");
 }
 
 TEST(TerminalTimeline, ShowsHostWorkRatherThanACallInTheSameColumn) {
@@ -121,9 +143,9 @@ TEST(TerminalTimeline, NumbersHostsAndStreamsWhereThereAreSeveral) {
   t.operations.back().host = 1;
   const auto lines = draw_timeline(t, {0, 0}, {.width = 24, .colour = false});
   EXPECT_EQ(lines[1], "host 0 " + std::string(17, '.'));
-  EXPECT_EQ(lines[2], "s 0    ===0====" + std::string(9, '.'));
+  EXPECT_EQ(lines[2], "s 0    ====0====........");
   EXPECT_EQ(lines[3], "host 1 " + std::string(17, '.'));
-  EXPECT_EQ(lines[4], "s 1    ........===0=====");
+  EXPECT_EQ(lines[4], "s 1    .........===0====");
 }
 
 TEST(TerminalTimeline, LeavesOutWhatHasNoKnownTime) {

@@ -91,7 +91,10 @@ def test_a_run_leaves_a_whole_folder(tmp_path, small):
     assert len(lines) == 1 + 6
     assert m["tokens"] == sum(int(line.split(",")[2]) for line in lines[1:])
     assert len((folder / "steps.csv").read_text().splitlines()) == 1 + m["steps"]
-    assert json.loads((folder / "environment.json").read_text())["seeds"]["requests"] == 4
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment["seeds"]["requests"] == 4
+    assert environment["profile"]["name"] == "h200"
+    assert "NVIDIA H200" in environment["profile"]["about"]
     assert "\x1b" not in done.stdout, "no colours where there is no terminal"
 
 
