@@ -26,9 +26,12 @@ def bare(axis):
 
 
 def add_sources(figure, runs, note=""):
-    """Below the figure: one line if all runs have the same source, else one for each run."""
-    sources = {run.source for run in runs}
-    lines = sources if len(sources) == 1 else [f"{run.label}: {run.source}" for run in runs]
+    """Below the figure: where the runs' times come from, each source once."""
+    labels = {}
+    for run in runs:
+        labels.setdefault(run.source, []).append(run.label)
+    lines = [source if len(labels) == 1 else f"{', '.join(labels[source])}: {source}"
+             for source in labels]
     text = "\n".join(textwrap.fill(line, 140) for line in [*lines, note] if line)
     figure.supxlabel(text, x=0.01, ha="left", fontsize=10.5, color="#555555")
 

@@ -37,6 +37,8 @@ MEANING = {"span": "host work", "call": "in a call", "h2d": "h2d", "compute": "c
 
 HEIGHT = {"wait": 0.26, "block": 0.26}  # of a lane; 0.72 for what works
 SMALL = 11  # points: text in bars
+AXIS = 0.86 * WIDTH * 72  # about the points of its length
+LETTER = 0.62 * SMALL  # about a letter's width
 
 
 @dataclass
@@ -75,34 +77,55 @@ def tint(colour, step):
     return tuple(0.55 * part + 0.45 for part in to_rgb(colour)) if step % 2 else colour
 
 
+def style_of(piece, width):
+    """`width` in points: what is hardly wider than its frame shows its colour by that."""
+    if piece.kind in HEIGHT:
+        return HATCHED
+    colour = tint(COLOURS[piece.kind], piece.step)
+    frame = {"edgecolor": "black", "linewidth": 0.5} if width > 3 else {"edgecolor": colour,
+                                                                       "linewidth": 1.2}
+    return {"facecolor": colour, **frame}
+
+
 def draw_lane(axis, index, lane, run, scale, points):
     """`scale` is a nanosecond's length on the axis, `points` its length in points."""
-    free = 0.0  # where text may begin
+    free = 0.0  # where the next number beside a bar may begin, in points
     for piece in lane.pieces:
         start, end = max(piece.start, run.begin), min(piece.end, run.end)
         if end < start or (end == start and piece.end > piece.start):
             continue
+        left, width = start - run.begin, end - start
         height = HEIGHT.get(piece.kind, 0.72)
-        style = HATCHED if piece.kind in HEIGHT else {
-            "facecolor": tint(COLOURS[piece.kind], piece.step), "edgecolor": "black",
-            "linewidth": 0.5}
-        # What is thinner than a pixel still shows, by its edge.
-        axis.broken_barh([((start - run.begin) * scale, (end - start) * scale)],
-                         (index - height / 2, height), **style)
+        axis.broken_barh([(left * scale, width * scale)], (index - height / 2, height),
+                         **style_of(piece, width * points))
         if piece.kind in HEIGHT or piece.kind == "call" or piece.step < 0:
             continue
-        middle, room = (start + end) / 2 - run.begin, (end - start) * points
-        for text in (f"{piece.name} {piece.step}", str(piece.step)):
-            if len(text) * SMALL * 0.62 < room:
-                axis.text(middle * scale, index, text, ha="center", va="center", fontsize=SMALL,
-                          color="white" if piece.kind == "carry" and piece.step % 2 == 0 else "black")
+        number = str(piece.step)
+        for text in (f"{piece.name} {number}", number):
+            if len(text) * LETTER < width * points:
+                axis.text((left + width / 2) * scale, index, text, ha="center", va="center",
+                          fontsize=SMALL,
+                          color="white" if piece.kind == "carry" and not piece.step % 2 else "black")
                 break
-        else:  # above the bar, if the bar is not too near to one that has its number there
-            half = (len(str(piece.step)) * SMALL * 0.62 + 2) / 2
-            if piece.kind != "carry" and middle * points - half >= free:
-                axis.text(middle * scale, index - 0.37, str(piece.step), ha="center", va="bottom",
-                          fontsize=SMALL - 1)
-                free = middle * points + half
+        else:
+            # A carry-over's number is that of the compute after it; a rest at the rim needs none.
+            if piece.kind == "carry" or (start, end) != (piece.start, piece.end):
+                continue
+            # Beside the bar, above the hatched waits; for the host, whose bars touch, over it.
+            room = len(number) * LETTER + 4
+            at_end = (left + width) * points
+            if index == 0:
+                at, align, y = (left + width / 2) * points, "center", index - 0.48
+                begin = at - room / 2
+            elif at_end + room < AXIS:
+                at, align, y = at_end + 3, "left", index - 0.26
+                begin = at
+            else:
+                at, align, y = left * points - 3, "right", index - 0.26
+                begin = at - room
+            if begin >= free:
+                axis.text(at / points * scale, y, number, ha=align, va="center", fontsize=SMALL - 1)
+                free = begin + room
 
 
 def draw_events(axis, run, scale):
@@ -122,7 +145,7 @@ def draw_events(axis, run, scale):
 def draw_run(axis, run, span):
     scale, unit = unit_of(span * 1e-9)
     scale *= 1e-9
-    points = 0.86 * WIDTH * 72 / span
+    points = AXIS / span
     for index, lane in enumerate(run.lanes):
         draw_lane(axis, index, lane, run, scale, points)
     draw_events(axis, run, scale)
