@@ -176,9 +176,9 @@ def test_the_figures_that_are_kept_are_those_that_are_made(made_figures):
 ])
 def test_a_figure_is_not_blank_and_has_its_lanes(made_figures, name, lanes):
     pixels = matplotlib.image.imread(made_figures / f"{name}.png")[..., :3]
-    colours, counts = np.unique((pixels * 255).astype(int).reshape(-1, 3), axis=0,
-                                return_counts=True)
-    large = [tuple(colour) for colour, count in zip(colours, counts) if count > 200]
+    codes = (pixels * 255).round().astype(int) @ [1 << 16, 1 << 8, 1]
+    colours, counts = np.unique(codes, return_counts=True)
+    large = [tuple(int(code).to_bytes(3)) for code in colours[counts > 200]]
     hues = [colour for colour in large if max(colour) - min(colour) > 40]
     assert len(hues) >= (2 if lanes is None else 4), large
     for folder in (made_figures / "work" / name).iterdir():
