@@ -27,18 +27,48 @@ class Run:
     start: np.ndarray
     end: np.ndarray
     blocked: np.ndarray  # (n, 2): when the host was blocked
+    source: str  # where its times come from, as a figure says it
 
     @property
     def how(self):
         return "simulated" if self.runtime == "sim" else f"measured ({self.runtime})"
 
 
+def read(folder):
+    """timeline.json, metrics.json and environment.json of `folder`."""
+    return tuple(_read(Path(folder) / f"{name}.json")
+                 for name in ("timeline", "metrics", "environment"))
+
+
+def source_of(environment):
+    """Where a run's times come from."""
+    runtime = environment["runtime"]
+    if runtime == "sim":
+        profile = environment.get("profile")
+        if not profile:
+            return "simulated"
+        return f"simulated with profile {profile['name']}: {profile['about']}"
+    machine = environment.get("processor", "unknown")
+    if environment.get("gpu"):
+        machine = environment["gpu"]["name"]
+    return f"measured on {runtime}, {machine}"
+
+
+def middle_steps(steps, count):
+    """The first and the last of `count` steps from the middle, where a run has settled: of `steps`,
+    any numbers of which those >= 0 are steps. Fewer where there are fewer; None for none."""
+    steps = np.unique([step for step in steps if step >= 0])
+    if len(steps) == 0:
+        return None
+    count = min(count, len(steps))
+    first = (len(steps) - count) // 2
+    return int(steps[first]), int(steps[first + count - 1])
+
+
 def load(folder, label=None, device=0):
-    """Reads timeline.json, metrics.json and environment.json of `folder`."""
+    """The run in `folder`, of which `device` is wanted."""
     folder = Path(folder)
-    timeline = _read(folder / "timeline.json")
-    metrics = _read(folder / "metrics.json")
-    environment = _read(folder / "environment.json")
+    timeline, metrics, environment = read(folder)
     try:
         kinds = np.array(timeline["operation_kinds"])
         operations = timeline["operations"]
@@ -64,6 +94,7 @@ def load(folder, label=None, device=0):
             start=start[keep] * 1e-9,
             end=end[keep] * 1e-9,
             blocked=np.stack([start[blocked], end[blocked]], axis=1) * 1e-9,
+            source=source_of(environment),
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise RunError(f"{folder}: not a run that can be drawn: {error!r}") from error

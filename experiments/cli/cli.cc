@@ -29,6 +29,8 @@ constexpr const char* kExamples = R"(Examples:
   syncopate run configs/demo/async_cpu.yaml --set strategy.slots=3 --out runs/three_slots
   syncopate run configs/hash/async.yaml --runtime cuda
       on a GPU, in a build with CUDA
+  syncopate run configs/hash/async.yaml --timeline
+      and three of its steps, stream by stream, as wide as the terminal
   syncopate check runs/async_cpu-cpu
       the races of a finished run
   syncopate list
@@ -40,7 +42,8 @@ Exit status: 0 done; 1 check found races; 2 wrong command line or configuration,
 constexpr const char* kRunExamples =
     R"(A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
 steps.csv, requests.csv, timeline.json unless output.log is off, and tokens.json with
-output.tokens.)";
+output.tokens. A timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its
+colours away.)";
 
 /// What is wrong with the first argument if it is to be a command and is none; CLI11 itself would
 /// only say that a command is missing.
@@ -72,6 +75,8 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
                   "(default: runs/<config>-<runtime>)");
   run->add_flag("--force", arguments.force,
                 "Replace a run that is there, once the new one is done");
+  run->add_flag("--timeline", arguments.timeline,
+                "After the table, draw three steps from the middle of each run, stream by stream");
   run->footer(kRunExamples);
 
   std::string folder;

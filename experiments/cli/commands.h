@@ -20,6 +20,7 @@ struct RunArguments {
   std::vector<std::string> sets;
   std::string out;  ///< Empty: runs/<config>-<runtime>.
   bool force = false;
+  bool timeline = false;  ///< Print a few steps of each run, row by row.
 };
 
 /// All configurations are read and checked, and all targets looked at, before the first one runs.

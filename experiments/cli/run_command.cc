@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <exception>
@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/terminal_timeline.h"
 #include "experiments/cli/cli.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/progress.h"
 #include "experiments/cli/table.h"
+#include "experiments/cli/terminal.h"
 #include "experiments/config/load.h"
 #include "experiments/run/report.h"
 #include "experiments/run/run.h"
@@ -84,18 +86,35 @@ void report_refusals(const Job& job, const RunResult& result) {
   }
 }
 
-Json run_job(const Job& job, bool force) {
+/// What the command says of a run.
+struct Outcome {
+  Json figures;
+  std::string timeline;  ///< With --timeline.
+};
+
+/// A few steps from the middle of the run, under its name.
+std::string timeline_text(const Job& job, const runtime::Timeline& timeline) {
+  constexpr std::size_t kSteps = 3;
+  const auto steps = analysis::middle_steps(timeline, kSteps);
+  if (!steps) return fmt::format("{}: no timeline: no step has known times\n", job.name);
+  const auto lines =
+      analysis::draw_timeline(timeline, *steps, {output_width(), output_takes_colour()});
+  return fmt::format("{}\n{}\n", job.name, fmt::join(lines, "\n"));
+}
+
+Outcome run_job(const Job& job, const RunArguments& arguments) {
   RunResult result;
   {
     ProgressLine line(job.name);
     result = run_config(job.config, [&](const Progress& progress) { line.update(progress); });
   }
   report_refusals(job, result);
-  const Json figures = metrics(result);
-  RunFolder folder(job.target, force);
-  write_run(folder, job.config, result, figures);
+  Outcome outcome{metrics(result), ""};
+  if (arguments.timeline) outcome.timeline = timeline_text(job, result.timeline);
+  RunFolder folder(job.target, arguments.force);
+  write_run(folder, job.config, result, outcome.figures);
   folder.commit();
-  return figures;
+  return outcome;
 }
 
 void report_failure(const Job& job, const char* message) {
@@ -149,10 +168,13 @@ std::vector<Column> columns() {
 int run_configs(const RunArguments& arguments) {
   const std::vector<Job> jobs = plan(arguments);
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> timelines;
   int status = kOk;
   for (const Job& job : jobs) {
     try {
-      rows.push_back(row(job, run_job(job, arguments.force)));
+      Outcome outcome = run_job(job, arguments);
+      rows.push_back(row(job, outcome.figures));
+      if (arguments.timeline) timelines.push_back(std::move(outcome.timeline));
       fmt::print("wrote {}\n", job.target.string());
     } catch (const std::bad_alloc&) {
       report_failure(job, "out of memory");
@@ -163,9 +185,9 @@ int run_configs(const RunArguments& arguments) {
     }
   }
   if (!rows.empty()) {
-    const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-    fmt::print("\n{}", format_table(columns(), rows, terminal));
+    fmt::print("\n{}", format_table(columns(), rows, output_takes_colour()));
   }
+  for (const std::string& timeline : timelines) fmt::print("\n{}", timeline);
   return status;
 }
 

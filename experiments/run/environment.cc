@@ -51,7 +51,8 @@ Json gpu() { return nullptr; }
 
 }  // namespace
 
-Json environment(const Config& config) {
+Json environment(const ResolvedConfig& resolved) {
+  const Config& config = resolved.config;
   const auto now =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   Json seeds{{"runtime", config.runtime.seed}};
@@ -82,6 +83,10 @@ Json environment(const Config& config) {
   out["processor"] = processor();
   out["processor_threads"] = std::thread::hardware_concurrency();
   out["gpu"] = config.runtime.kind == RuntimeKind::kCuda ? gpu() : Json(nullptr);
+  out["profile"] = nullptr;
+  if (resolved.profile) {
+    out["profile"] = {{"name", resolved.profile->profile.name}, {"about", resolved.profile->about}};
+  }
   out["seeds"] = std::move(seeds);
   return out;
 }

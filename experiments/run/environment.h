@@ -3,12 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "experiments/config/config.h"
+#include "experiments/config/load.h"
 
 namespace syncopate::experiments {
 
 /// environment.json: program version and git revision, compiler, libraries, the machine's processor
-/// (and GPU, with runtime cuda), seeds, and the time at which it was called.
-nlohmann::ordered_json environment(const Config& config);
+/// (and GPU, with runtime cuda), the hardware profile's name and what it says of itself (null
+/// without one), seeds, and the time at which it was called.
+nlohmann::ordered_json environment(const ResolvedConfig& resolved);
 
 }  // namespace syncopate::experiments

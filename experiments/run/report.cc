@@ -111,7 +111,7 @@ void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult&
     resolved.runtime.profile = "profile.yaml";
   }
   folder.write("config.yaml", to_yaml(resolved));
-  folder.write("environment.json", environment(resolved).dump(2) + '\n');
+  folder.write("environment.json", environment(config).dump(2) + '\n');
   folder.write("metrics.json", figures.dump(2) + '\n');
   folder.write("steps.csv", steps_csv(run));
   folder.write("requests.csv", requests_csv(run));

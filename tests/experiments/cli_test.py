@@ -1,11 +1,15 @@
 """The command line: exit statuses, what is written and what is not, and the post's figures."""
 
+import fcntl
 import itertools
 import json
 import os
 import pathlib
+import pty
 import random
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -46,9 +50,27 @@ def small(tmp_path):
     return file
 
 
-def syncopate(*arguments, cwd):
+def syncopate(*arguments, cwd, **environment):
     return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
-                          timeout=120)
+                          timeout=120, env=os.environ | environment)
+
+
+def syncopate_on_a_terminal(*arguments, cwd, columns, **environment):
+    """What it prints there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    program = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=cwd, stdout=theirs,
+                               env=os.environ | environment)
+    os.close(theirs)
+    output = b""
+    try:
+        while read := os.read(ours, 1 << 16):
+            output += read
+    except OSError:  # what Linux says when the other side is closed
+        pass
+    os.close(ours)
+    assert program.wait(timeout=120) == 0
+    return output.decode().replace("\r\n", "\n")
 
 
 def metrics(folder):
@@ -69,7 +91,10 @@ def test_a_run_leaves_a_whole_folder(tmp_path, small):
     assert len(lines) == 1 + 6
     assert m["tokens"] == sum(int(line.split(",")[2]) for line in lines[1:])
     assert len((folder / "steps.csv").read_text().splitlines()) == 1 + m["steps"]
-    assert json.loads((folder / "environment.json").read_text())["seeds"]["requests"] == 4
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment["seeds"]["requests"] == 4
+    assert environment["profile"]["name"] == "h200"
+    assert "NVIDIA H200" in environment["profile"]["about"]
     assert "\x1b" not in done.stdout, "no colours where there is no terminal"
 
 
@@ -115,6 +140,41 @@ def test_several_configs_end_in_a_table(tmp_path, small):
     assert table[0].split()[:3] == ["config", "runtime", "strategy"]
     assert [line.split()[0] for line in table[1:]] == ["small", "other"]
     assert {f.name for f in (tmp_path / "both").iterdir()} == {"small-sim", "other-sim"}
+
+
+def test_a_timeline_of_each_run_follows_the_table(tmp_path, small):
+    other = tmp_path / "other.yaml"
+    other.write_text(SMALL.replace("async", "ordered"))
+    done = syncopate("run", small, other, "--timeline", "--out", "a", "--set", "output.log=false",
+                     cwd=tmp_path, COLUMNS="72")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii() and "\x1b" not in done.stdout
+    _, _, first, second = done.stdout.split("\n\n")
+    for text, name in [(first, "small-sim"), (second, "other-sim")]:
+        title, when, *rows = text.splitlines()
+        assert title == name
+        assert when.startswith("steps ")
+        assert [row.split()[0] for row in rows[:4]] == ["host", "h2d", "compute", "d2h"]
+        assert {len(row) for row in rows[:4]} == {72}
+        assert all(len(row) <= 72 for row in rows)
+
+
+def test_a_timeline_is_100_columns_wide_where_nothing_says_otherwise(tmp_path, small):
+    done = syncopate("run", small, "--timeline", cwd=tmp_path, COLUMNS="")
+    assert max(len(row) for row in done.stdout.split("\n\n")[2].splitlines()) == 100
+
+
+def test_on_a_terminal_a_timeline_has_its_width_and_colours_unless_told(tmp_path, small):
+    def timeline(**environment):
+        text = syncopate_on_a_terminal("run", small, "--timeline", "--force", cwd=tmp_path,
+                                       columns=64, **environment)
+        return text.split("\n\n")[2]
+
+    plain = timeline(NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert max(len(row) for row in plain.splitlines()) == 64
+    coloured = timeline(NO_COLOR="")
+    assert "\x1b[0;30;48;5;" in coloured
 
 
 @pytest.mark.parametrize("arguments, message", [
