@@ -49,9 +49,8 @@ DeviceContext make_context(Runtime& runtime, Device device, const models::Model&
                                    limits.pages * model.kv_page_bytes(limits), "kv");
   const auto penalizes = [](const Request& r) { return r.sampling.repetition_penalty != 1; };
   if (std::ranges::any_of(requests, penalizes)) {
-    context.history =
-        runtime.make_buffer(device, Memory::kDevice,
-                            std::uint64_t{limits.pages} * limits.page_tokens * 4, "history");
+    context.history = runtime.make_buffer(
+        device, Memory::kDevice, std::uint64_t{limits.pages} * limits.page_tokens * 4, "history");
   }
   if (const std::uint64_t bytes = model.workspace_bytes(limits); bytes > 0) {
     context.workspace = runtime.make_buffer(device, Memory::kDevice, bytes, "workspace");

@@ -51,8 +51,8 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  /// Serves all requests to their ends; their times count from this call. No allocation in steady state: once every slot has held a
-  /// step of the largest batch and its graphs are captured.
+  /// Serves all requests to their ends; their times count from this call. No allocation in steady
+  /// state: once every slot has held a step of the largest batch and its graphs are captured.
   void run(runtime::Host& host);
 
   /// Ends a request wherever it is: waiting, in a batch, or in a step in flight, whose row of it is

@@ -137,7 +137,8 @@ void RequestBook::copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32
   const auto from_prompt = static_cast<std::uint32_t>(std::min<std::size_t>(end, prompt.size()));
   if (begin < from_prompt) to = std::copy(&prompt[begin], prompt.data() + from_prompt, to);
   const std::uint32_t size = states_[index].prompt_size;
-  for (std::uint32_t p = std::max(begin, size); p < end; ++p) *to++ = states_[index].tokens[p - size];
+  for (std::uint32_t p = std::max(begin, size); p < end; ++p)
+    *to++ = states_[index].tokens[p - size];
 }
 
 runtime::Nanos RequestBook::next_event() const { return std::min(next_arrival(), next_cancel()); }

@@ -39,9 +39,8 @@ void Scheduler::cancel(std::uint32_t request) {
 }
 
 bool Scheduler::has_work() const {
-  return !waiting_.empty() || std::ranges::any_of(rows_, [this](const Row& row) {
-    return !all_planned_or_ended(row);
-  });
+  return !waiting_.empty() ||
+         std::ranges::any_of(rows_, [this](const Row& row) { return !all_planned_or_ended(row); });
 }
 
 bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previous_in_flight) {
@@ -218,8 +217,7 @@ void Scheduler::admit() {
     row.rank = next.rank;
     row.stay = ++stays_;
     row.target = target;
-    row.end_position =
-        static_cast<std::uint32_t>(entries_at_end(book_.request(next.request)));
+    row.end_position = static_cast<std::uint32_t>(entries_at_end(book_.request(next.request)));
     tables_.seat(row);
     ++alive_;
     ++changed_rows_;
@@ -266,8 +264,7 @@ void Scheduler::preempt(Row& row) {
   // Tokens sampled for it so far. Those of them in flight come from pages that stay as they are
   // until then, and count.
   const std::uint32_t prompt = book_.prompt_size(row.request);
-  const std::uint32_t tokens =
-      row.decodes() ? row.position - prompt + 1 : book_.known(row.request);
+  const std::uint32_t tokens = row.decodes() ? row.position - prompt + 1 : book_.known(row.request);
   if (row.take > 0) budget_ += row.take;
   leave(row);
   waiting_.push({row.rank, row.request, tokens});
@@ -275,8 +272,8 @@ void Scheduler::preempt(Row& row) {
   ++preempted_;
 }
 
-// Puts the rows in order, moving as few as can be: a row that stays where it is costs nothing. Those
-// that leave are replaced by those that begin to decode, and then by the last.
+// Puts the rows in order, moving as few as can be: a row that stays where it is costs nothing.
+// Those that leave are replaced by those that begin to decode, and then by the last.
 void Scheduler::arrange() {
   others_.clear();
   decodes_ = 0;

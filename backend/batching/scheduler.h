@@ -114,7 +114,7 @@ class Scheduler {
 
   // The rows: those that decode in the step planned last, those that prefill in it, and those that
   // sit it out.
-  std::vector<Row> rows_;  // while composing, with those that leave
+  std::vector<Row> rows_;    // while composing, with those that leave
   std::uint32_t alive_ = 0;  // of them, those that do not leave
   std::uint32_t decodes_ = 0;
   std::uint32_t prefills_ = 0;
@@ -131,8 +131,8 @@ class Scheduler {
   std::uint32_t steps_to_end_ = 0;  // until some row has all its tokens planned
   std::uint64_t kv_tokens_ = 0;     // of the step planned last
   std::uint32_t max_kv_tokens_ = 0;
-  bool ended_early_ = false;  // some row's request has, since the last plan
-  bool may_admit_ = false;    // something came or was freed since admission last failed
+  bool ended_early_ = false;    // some row's request has, since the last plan
+  bool may_admit_ = false;      // something came or was freed since admission last failed
   bool awaits_tokens_ = false;  // it failed for tokens in flight
 };
 

@@ -41,8 +41,9 @@ struct Slot {
 struct StepRows {
   std::int32_t step = -1;
   std::uint32_t rows = 0;
-  std::uint64_t filling = 0;           ///< What `request` was written for.
-  std::vector<std::uint32_t> request;  ///< Whom each row samples for; kNobody: the part of a prompt.
+  std::uint64_t filling = 0;  ///< What `request` was written for.
+  std::vector<std::uint32_t>
+      request;  ///< Whom each row samples for; kNobody: the part of a prompt.
 };
 
 }  // namespace syncopate::batching

@@ -27,9 +27,8 @@ void SlotWriter::write_filling(Slot& slot, const PlannedRows& planned) {
     if (slot.stay[r] != row.stay) {  // the slot last held another there
       slot.stay[r] = row.stay;
       slot.pages_written[r] = 0;
-      std::ranges::copy(
-          book_.sampling(row.request),
-          slot.in + layout_.sampling() + std::size_t{r} * models::kSamplingWords);
+      std::ranges::copy(book_.sampling(row.request),
+                        slot.in + layout_.sampling() + std::size_t{r} * models::kSamplingWords);
       slot.tail_changed = true;
     }
     slot.in[layout_.row_start() + r] = static_cast<std::int32_t>(token);
@@ -99,8 +98,8 @@ void SlotWriter::write_prefill(Slot& slot, std::uint32_t r, Row& row) {
 
 void SlotWriter::write_pages(Slot& slot, std::uint32_t r, const Row& row) {
   const auto pages = tables_.pages(row).subspan(slot.pages_written[r]);
-  const std::size_t to = layout_.block_table() +
-                         std::size_t{r} * layout_.limits().pages_per_row + slot.pages_written[r];
+  const std::size_t to = layout_.block_table() + std::size_t{r} * layout_.limits().pages_per_row +
+                         slot.pages_written[r];
   std::ranges::copy(pages, slot.in + to);
   slot.pages_written[r] = row.pages;
   slot.tail_changed = true;

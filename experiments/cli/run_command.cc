@@ -81,8 +81,8 @@ void report_refusals(const Job& job, const RunResult& result) {
     const std::string& why = result.requests[i].error;
     if (why.empty()) continue;
     const std::string path = fmt::format("requests[{}]", i);
-    fmt::print(stderr, "syncopate: {}: {}: refused: it {}\n",
-               job.config.origins.find(path).text(), path, why);
+    fmt::print(stderr, "syncopate: {}: {}: refused: it {}\n", job.config.origins.find(path).text(),
+               path, why);
   }
 }
 

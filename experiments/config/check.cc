@@ -143,10 +143,11 @@ class Checker {
     if (config_.runtime.effects) return;
     for (const auto& [name, given] : {std::pair{"eos", eos}, std::pair{"stop", !stop.empty()}}) {
       if (!given) continue;
-      fail(fmt::format("{}.{}", path, name),
-           fmt::format("with runtime.effects off no tokens exist, so none can end a request: remove "
-                       "{} (lengths then come from max_new_tokens) or set runtime.effects: true",
-                       name));
+      fail(
+          fmt::format("{}.{}", path, name),
+          fmt::format("with runtime.effects off no tokens exist, so none can end a request: remove "
+                      "{} (lengths then come from max_new_tokens) or set runtime.effects: true",
+                      name));
     }
   }
 

@@ -65,7 +65,7 @@ struct Lengths {
   explicit Lengths(std::uint32_t n) : min(n), max(n) {}
 };
 
-inline constexpr double kMaxMs = 1e9;           ///< Of times: some eleven days.
+inline constexpr double kMaxMs = 1e9;          ///< Of times: some eleven days.
 inline constexpr double kMaxTokens = 1 << 24;  ///< Of a prompt, an answer, a batch, a pool.
 
 template <class V>

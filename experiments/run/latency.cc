@@ -28,8 +28,7 @@ std::vector<double> token_gaps(const RunResult& run) {
   std::vector<double> gaps;
   for (const RequestRecord& request : run.requests) {
     for (std::size_t i = 1; i < request.new_tokens(); ++i) {
-      gaps.push_back(
-          ms(done(run, request.token_steps[i]) - done(run, request.token_steps[i - 1])));
+      gaps.push_back(ms(done(run, request.token_steps[i]) - done(run, request.token_steps[i - 1])));
     }
   }
   return gaps;

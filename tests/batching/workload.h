@@ -18,8 +18,8 @@ struct Workload {
   std::vector<Request> requests;
 };
 
-/// A small random workload: mixed lengths, some requests that end by EOS, and limits from loose to so
-/// tight that prompts are cut and requests lose their pages.
+/// A small random workload: mixed lengths, some requests that end by EOS, and limits from loose to
+/// so tight that prompts are cut and requests lose their pages.
 inline Workload random_workload(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto draw = [&random](std::uint32_t low, std::uint32_t high) {

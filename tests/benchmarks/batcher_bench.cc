@@ -100,8 +100,8 @@ void host_work_of_a_step(benchmark::State& state) {
     if (step == static_cast<std::int32_t>(kSteps)) {
       state.PauseTiming();
       scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4},
-                                                         batching::ModelBounds{},
-                                                         batching::SchedulerOptions{}, work);
+                                                        batching::ModelBounds{},
+                                                        batching::SchedulerOptions{}, work);
       slot.filling = rows.filling = 0;
       slot.stay.assign(kRows, 0);
       step = 0;
