@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -31,6 +33,7 @@ class Writer {
       : timeline_(timeline), file_(file), out_(file, std::ios::binary) {}
 
   void write() {
+    check();  // that it could be opened
     collect_names();
     put("{{\"format\":\"{}\",\"version\":{},\n", kTimelineFormat, kTimelineVersion);
     put("\"detail\":\"{}\",\n", timeline_.detail == runtime::Detail::kAll ? "all" : "times");
@@ -49,8 +52,9 @@ class Writer {
     rows("calls", timeline_.calls);
     rows("accesses", timeline_.accesses, "}\n");
     flush();
+    errno = 0;
     out_.close();
-    if (!out_) throw FileError(file_.string() + ": cannot be written");
+    check();
   }
 
  private:
@@ -59,8 +63,16 @@ class Writer {
     fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
   }
   void flush() {
+    errno = 0;
     out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    check();
     buffer_.clear();
+  }
+  /// At once, while errno still says why.
+  void check() const {
+    if (out_) return;
+    throw FileError(fmt::format("{}: cannot be written: {}", file_.string(),
+                                std::strerror(errno == 0 ? EIO : errno)));
   }
 
   void name(const char* text) {

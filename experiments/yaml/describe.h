@@ -55,6 +55,8 @@ struct Choice {
   std::string_view name;
   std::string_view doc;
 };
+template <class E>  // clang before 17 deduces none for aggregates
+Choice(E, std::string_view, std::string_view) -> Choice<E>;
 
 /// The names of an enum: `template <> struct ChoicesOf<E> { static constexpr std::array
 /// value{Choice{E::kA, "a", "…"}, …}; };`

@@ -94,6 +94,8 @@ class Reader {
           typename T::Shorthand lone{};
           read(at, lone);
           out = T(lone);
+          SetOrigins set{origins_, at};
+          describe(set, out);
           return;
         }
       }
@@ -119,6 +121,16 @@ class Reader {
       } else if (key.is_required) {
         throw_missing(map, key, allowed);
       }
+    }
+  };
+
+  /// Keys that a shorthand stands for come from where it stands.
+  struct SetOrigins {
+    Origins& origins;
+    const Cursor& at;
+    template <class T>
+    void operator()(const Key& key, T&) {
+      origins.set(at.path + '.' + std::string(key.name), at.node.where);
     }
   };
 
