@@ -84,6 +84,8 @@ class Reader {
     } catch (const json::parse_error& error) {
       throw FileError(fmt::format("{}: not JSON from byte {} on: was it cut off or edited?",
                                   file_.string(), error.byte));
+    } catch (const json::exception&) {
+      throw FileError(file_.string() + ": holds a number that is out of range: was it edited?");
     }
   }
   const json& member(const json& object, std::string_view key) const {

@@ -11,7 +11,8 @@
 namespace syncopate::experiments::cli {
 namespace {
 
-constexpr const char* kPage = R"(<!-- Made by `syncopate schema --markdown`; edit the descriptions, not this page. -->
+constexpr const char* kPage =
+    R"(<!-- Made by `syncopate schema --markdown`; edit the descriptions, not this page. -->
 # Configuration
 
 A configuration is one YAML file: `syncopate run CONFIG`. Every key is below, with its type, the

@@ -47,7 +47,9 @@ template <class V>
 void describe(V& v, StrategyConfig& c) {
   using yaml::key, yaml::required;
   v(required("kind", "How the steps' copies and kernels are ordered"), c.kind);
-  v(key("slots", "Steps in flight, each with its own inputs and outputs; null: 2 for async, else 1").range(1, 64), c.slots);
+  v(key("slots", "Steps in flight, each with its own inputs and outputs; null: 2 for async, else 1")
+        .range(1, 64),
+    c.slots);
   v(key("graphs", "Launch a step's kernels as one CUDA graph"), c.graphs);
   v(key("allow_races", "Run a strategy that is known to be wrong"), c.allow_races);
 }

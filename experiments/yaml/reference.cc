@@ -91,8 +91,8 @@ class Page {
     if (!map.tag.doc.empty()) out_ += fmt::format("`{}`: {}.\n\n", map.tag.name, map.tag.doc);
     out_ += "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
     if (!map.tag.name.empty()) {
-      out_ += fmt::format("| `kind` | `{}` | required | which of these tables holds |\n",
-                          map.tag.name);
+      out_ +=
+          fmt::format("| `kind` | `{}` | required | which of these tables holds |\n", map.tag.name);
     }
     for (const Shape::Field& field : map.fields) {
       out_ += fmt::format("| `{}` | {} | {} | {} |\n", field.name, type(field.shape),
