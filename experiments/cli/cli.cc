@@ -51,9 +51,10 @@ constexpr const char* kRunExamples =
       measured on threads, in place of the run that is there
 
 A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
-steps.csv, requests.csv, timeline.json unless output.log is off, and tokens.json with
-output.tokens. A timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its
-colours away.)";
+steps.csv, requests.csv, timeline.json unless output.log is off, tokens.json with output.tokens, and
+trace.json.gz with output.trace or --trace: open it in https://ui.perfetto.dev, or with tools for
+traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]. A
+timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its colours away.)";
 
 constexpr const char* kCheckExamples = R"(Examples:
   syncopate check runs/unordered-sim
@@ -110,6 +111,8 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
                 "After the table, draw three steps from the middle of each run, stream by stream");
   run->add_flag("--dry-run", arguments.dry_run,
                 "Check everything, print each value with where it comes from, and write nothing");
+  run->add_flag("--trace", arguments.trace,
+                "Write a trace for Perfetto: sets output.trace, and output.log which it needs");
   run->footer(kRunExamples);
 
   std::string folder;

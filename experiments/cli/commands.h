@@ -22,6 +22,7 @@ struct RunArguments {
   bool force = false;
   bool timeline = false;  ///< Print a few steps of each run, row by row.
   bool dry_run = false;   ///< Print what would run, and where it would be written.
+  bool trace = false;
 };
 
 /// All configurations are read and checked, also for what this build and machine have, and all

@@ -54,7 +54,7 @@ std::vector<Job> plan(const RunArguments& arguments) {
   std::vector<Job> jobs;
   for (const std::string& file : arguments.configs) {
     Job job;
-    job.config = load_config(file, {arguments.sets, arguments.runtime});
+    job.config = load_config(file, {arguments.sets, arguments.runtime, arguments.trace});
     check_available(job.config);
     job.name = fmt::format("{}-{}", fs::path(file).stem().string(),
                            yaml::name_of(job.config.config.runtime.kind));

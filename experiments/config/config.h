@@ -145,13 +145,20 @@ void describe(V& v, HostConfig& c) {
 struct OutputConfig {
   bool log = true;
   bool tokens = false;
+  bool trace = false;
+  std::optional<std::array<std::uint32_t, 2>> window;  ///< Of the trace: first and last step.
 };
+
+inline constexpr double kMaxStep = INT32_MAX;
 
 template <class V>
 void describe(V& v, OutputConfig& c) {
   using yaml::key;
   v(key("log", "Record calls and accesses: for check, races and figures"), c.log);
   v(key("tokens", "Write every request's tokens, not only their digest"), c.tokens);
+  v(key("trace", "Write a trace for Perfetto and other viewers (needs log)"), c.trace);
+  v(key("window", "Steps in the trace: [first, last], both included; null: all").range(0, kMaxStep),
+    c.window);
 }
 
 struct Config {

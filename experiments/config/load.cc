@@ -18,6 +18,11 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
   }
   for (const std::string& set : overrides.sets) yaml::assign(root, set);
 
+  if (overrides.trace) {
+    yaml::assign(root, "output.log=true", "--trace");
+    yaml::assign(root, "output.trace=true", "--trace");
+  }
+
   ResolvedConfig resolved;
   resolved.file = file;
   resolved.config = yaml::read<Config>(root, resolved.origins);

@@ -26,6 +26,7 @@ struct Overrides {
   std::vector<std::string> sets;       ///< "a.b=value", in order; see yaml::assign.
   std::optional<std::string> runtime;  ///< Replaces runtime.kind. The profile is left out where
                                        ///< the new kind has none.
+  bool trace = false;                  ///< Sets output.trace, and output.log which it needs.
 };
 
 /// Throws ConfigError.

@@ -17,6 +17,7 @@
 //   an enum with a ChoicesOf specialization       one of its names
 //   std::optional<T>                              T, or null
 //   std::vector<T>                                a list
+//   std::array<T, N>                              a list of N items
 //   a struct with describe()                      a map; with `using Shorthand = S` and a
 //                                                 constructor from S, also a lone S
 //   std::variant<A, B, …> of structs with kKind   a map whose key `kind` says which
@@ -25,6 +26,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -92,6 +94,11 @@ template <class T>
 inline constexpr bool kIsVector = false;
 template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
+
+template <class T>
+inline constexpr bool kIsArray = false;
+template <class T, std::size_t N>
+inline constexpr bool kIsArray<std::array<T, N>> = true;
 
 /// A variant that is told apart by the key `kind`.
 template <class T>

@@ -161,6 +161,15 @@ void expect_list(const Cursor& at) {
   if (at.node.kind != Node::Kind::kList) throw_type(at, "a list");
 }
 
+void expect_list_of(const Cursor& at, std::size_t count) {
+  const std::string expected = fmt::format("a list of {}", count);
+  if (at.node.kind != Node::Kind::kList) throw_type(at, expected);
+  if (at.node.items.size() != count) {
+    throw ConfigError(at.node.where, fmt::format("{}: expected {}, got one of {}", name(at),
+                                                 expected, at.node.items.size()));
+  }
+}
+
 void refuse_unknown_keys(const Cursor& map, const std::vector<std::string_view>& allowed) {
   for (const Node::Entry& entry : map.node.entries) {
     if (std::ranges::find(allowed, entry.key) != allowed.end()) continue;

@@ -23,6 +23,13 @@ std::string either(const Shape& shape) {
   return out;
 }
 
+std::string list(const Shape& shape) {
+  const Shape& item = shape.options.at(0);
+  const std::string name = shape.length ? fmt::format("list of {}", *shape.length) : "list";
+  const bool plain = item.is_scalar() || item.kind == Shape::Kind::kList;
+  return plain ? fmt::format("{}, each: {}", name, type(item)) : name + " of maps";
+}
+
 std::string type_of_value(const Shape& shape) {
   switch (shape.kind) {
     case Shape::Kind::kBool:
@@ -36,8 +43,7 @@ std::string type_of_value(const Shape& shape) {
     case Shape::Kind::kChoice:
       return "a name";
     case Shape::Kind::kList:
-      return shape.options.at(0).is_scalar() ? "list, each: " + type(shape.options.at(0))
-                                             : "list of maps";
+      return list(shape);
     case Shape::Kind::kMap:
     case Shape::Kind::kTagged:
       return "map";

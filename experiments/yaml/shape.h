@@ -41,6 +41,7 @@ struct Shape {
   std::optional<std::string> min, max;  ///< Inclusive, as numbers are written.
   std::vector<Choice> choices;
   std::vector<Shape> options;
+  std::optional<std::size_t> length;  ///< Of a kList that has one.
   std::vector<Field> fields;
   Choice tag;  ///< Of a kTagged's option.
 
@@ -152,6 +153,11 @@ Shape shape_of(const Key& key, T& value) {
   } else if constexpr (kIsVector<T>) {
     typename T::value_type made{};
     shape.kind = Shape::Kind::kList;
+    shape.options.push_back(shape_of(key, made));
+  } else if constexpr (kIsArray<T>) {
+    typename T::value_type made{};
+    shape.kind = Shape::Kind::kList;
+    shape.length = std::tuple_size_v<T>;
     shape.options.push_back(shape_of(key, made));
   } else if constexpr (kIsMapOrList<T>) {
     shape = detail::map_or_list_shape(key, value);

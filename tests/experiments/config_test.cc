@@ -67,6 +67,13 @@ TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
   EXPECT_EQ(std::get<GeneratedRequests>(c.requests).eos, 5U);
 }
 
+TEST_F(ConfigWith, AWindowIsAPairOfSteps) {
+  const Config c = with({"output.trace=on", "output.window=[3, 8]"});
+  EXPECT_EQ(c.output.window, (std::array<std::uint32_t, 2>{3, 8}));
+  EXPECT_THAT(to_yaml(c), HasSubstr("window: [3, 8]"));
+  EXPECT_FALSE(with({}).output.window);
+}
+
 TEST_F(ConfigWith, TheLastOverrideOfAValueHolds) {
   EXPECT_EQ(with({"limits.rows=2", "limits.rows=3"}).limits.rows, 3U);
 }
