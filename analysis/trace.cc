@@ -137,8 +137,7 @@ class Writer {
     const std::size_t index = next_++;
     const Operation& op = t_.operations[index];
     if (op.host != host_) enter_host(op.host);
-    while (next_ < t_.operations.size() &&
-           t_.operations[next_].kind == OperationKind::kGraphNode) {
+    while (next_ < t_.operations.size() && t_.operations[next_].kind == OperationKind::kGraphNode) {
       ++next_;
     }
     if (op.step > newest_step_) write_step(index);
@@ -146,8 +145,8 @@ class Writer {
     host_time_ = op.issue_end;
     if (op.kind == OperationKind::kHostSpan) {
       if (!in_window()) return;
-      events_.slice("cpu_op", op.name, host_row(host_), {op.start, op.end},
-                    "\"External id\": {}", external_id());
+      events_.slice("cpu_op", op.name, host_row(host_), {op.start, op.end}, "\"External id\": {}",
+                    external_id());
     } else if (op.kind == OperationKind::kHostBlock) {
       ++correlation_;
       if (in_window() && call != nullptr) write_block(op, *call);
@@ -175,15 +174,15 @@ class Writer {
     char name[40];
     const auto written = fmt::format_to_n(name, sizeof name, "\"ProfilerStep#{}\"", newest_step_);
     events_.quoted_slice("user_annotation", {name, written.size}, host_row(host_),
-                  {t_.operations[first].issue_begin, end}, "\"External id\": {}",
-                  newest_step_ + 1);
+                         {t_.operations[first].issue_begin, end}, "\"External id\": {}",
+                         newest_step_ + 1);
   }
 
   // -- host rows ---------------------------------------------------------------------------------
 
   void write_call(std::string_view category, runtime::Name name, const Interval& time) {
-    events_.slice(category, name, host_row(host_), time,
-                  "\"External id\": {}, \"correlation\": {}", external_id(), correlation_);
+    events_.slice(category, name, host_row(host_), time, "\"External id\": {}, \"correlation\": {}",
+                  external_id(), correlation_);
   }
 
   void write_launch(std::size_t index) {
@@ -208,8 +207,7 @@ class Writer {
   void write_block(const Operation& op, const Call& call) {
     const bool on_event = static_cast<bool>(call.event);
     const Interval time{op.start, op.end};
-    write_call("cuda_runtime",
-               on_event ? "cudaEventSynchronize" : "cudaStreamSynchronize", time);
+    write_call("cuda_runtime", on_event ? "cudaEventSynchronize" : "cudaStreamSynchronize", time);
     // Its stream is -1, as CUPTI has it for events: tools take what has a stream for device work.
     write_sync(on_event ? "Event Sync" : "Stream Sync", call, time, -1);
   }
@@ -244,8 +242,7 @@ class Writer {
   // -- device rows -------------------------------------------------------------------------------
 
   void write_node(const Operation& launch, const Operation& node) {
-    if (node.graph.id >= t_.graphs.size() ||
-        node.node >= t_.graphs[node.graph.id].nodes.size()) {
+    if (node.graph.id >= t_.graphs.size() || node.node >= t_.graphs[node.graph.id].nodes.size()) {
       throw InvalidTimelineError(fmt::format("'{}' is no node of a graph", node.name));
     }
     const auto& info = t_.graphs[node.graph.id].nodes[node.node];
@@ -281,8 +278,7 @@ class Writer {
     events_.flow_end(correlation_, row, op.start);
   }
 
-  void write_sync(runtime::Name name, const Call& call, const Interval& time,
-                  std::int64_t stream) {
+  void write_sync(runtime::Name name, const Call& call, const Interval& time, std::int64_t stream) {
     const auto device = static_cast<std::int64_t>(host_);
     if (host_ < devices_ && !sync_row_named_[host_]) {
       sync_row_named_[host_] = true;
@@ -304,7 +300,8 @@ class Writer {
     });
   }
 
-  // -- which record an event stands for ------------------------------------------------------------
+  // -- which record an event stands for
+  // ------------------------------------------------------------
 
   void note_record(const Call& call) {
     if (!call.event) return;
@@ -316,11 +313,10 @@ class Writer {
     return call.event.id < records_.size() ? records_[call.event.id] : kUnknownCorrelation;
   }
 
-  // -- places --------------------------------------------------------------------------------------
+  // -- places
+  // --------------------------------------------------------------------------------------
 
-  bool in_window() const {
-    return step_ >= options_.window.first && step_ <= options_.window.last;
-  }
+  bool in_window() const { return step_ >= options_.window.first && step_ <= options_.window.last; }
   /// Joins what belongs to one step; 0, as in Kineto, is none.
   std::int32_t external_id() const { return step_ + 1; }
 

@@ -15,9 +15,9 @@
 //
 // Times. Microseconds with three decimals: the timeline's nanoseconds, exactly. A timeline knows
 // the order of records, waits and queries but not their times: they stand, with no duration, at the
-// end of the timed call before them. In cuda_sync, `Event Sync` and `Stream Sync` are the times that
-// a host was blocked, and `Stream Wait Event` is the wait of a stream, put where its call is; none
-// of them is device work.
+// end of the timed call before them. In cuda_sync, `Event Sync` and `Stream Sync` are the times
+// that a host was blocked, and `Stream Wait Event` is the wait of a stream, put where its call is;
+// none of them is device work.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,15 @@ struct StepWindow {
 
 struct TraceOptions {
   StepWindow window;
-  std::int64_t process = 0;  ///< Of the hosts' rows. One that is a device's pid is raised past them.
+  std::int64_t process =
+      0;  ///< Of the hosts' rows. One that is a device's pid is raised past them.
   std::string device = "device";  ///< What the devices are: the name in deviceProperties.
 };
 
 /// Writes `timeline`, which must have Detail::kAll, to `file`, in one pass and through a buffer of
 /// fixed size: memory does not grow with the run. The same timeline and options give the same
-/// bytes. What was at `file` is lost when writing fails. Throws FileError, which names the file, and
-/// InvalidTimelineError.
+/// bytes. What was at `file` is lost when writing fails. Throws FileError, which names the file,
+/// and InvalidTimelineError.
 void write_trace(const runtime::Timeline& timeline, const std::filesystem::path& file,
                  const TraceOptions& options = {});
 

@@ -61,8 +61,8 @@ void TraceEvents::put_time(runtime::Nanos time) { put("{}.{:03}", time / 1000, t
 void TraceEvents::open_slice(std::string_view category, std::string_view name, TraceRow row,
                              const Interval& time) {
   next();
-  put("{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": {}, \"pid\": {}, \"tid\": {}, \"ts\": ", category,
-      name, row.process, row.thread);
+  put("{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": {}, \"pid\": {}, \"tid\": {}, \"ts\": ",
+      category, name, row.process, row.thread);
   put_time(time.begin);
   put(", \"dur\": ");
   put_time(time.end - time.begin);

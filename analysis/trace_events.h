@@ -27,8 +27,8 @@ struct TraceRow {
 /// Text that stands for `text` in JSON, quotes included; what is not UTF-8 is replaced.
 std::string json_text(std::string_view text);
 
-/// Writes the document's head, then events in the order of the calls, then its end. Needs memory for
-/// one buffer and one text for each different name. Not thread-safe.
+/// Writes the document's head, then events in the order of the calls, then its end. Needs memory
+/// for one buffer and one text for each different name. Not thread-safe.
 class TraceEvents {
  public:
   explicit TraceEvents(const std::filesystem::path& file) : file_(file) {}
@@ -71,7 +71,8 @@ class TraceEvents {
   }
   void next();
   void put_time(runtime::Nanos time);
-  void open_slice(std::string_view category, std::string_view name, TraceRow row, const Interval& time);
+  void open_slice(std::string_view category, std::string_view name, TraceRow row,
+                  const Interval& time);
   void flow(char phase, std::string_view binding, std::uint64_t id, TraceRow row,
             runtime::Nanos at);
 

@@ -127,8 +127,7 @@ void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult&
     analysis::write_timeline(run.timeline, folder.folder() / "timeline.json");
   }
   if (resolved.output.trace) {
-    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz",
-                          trace_options(resolved));
+    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz", trace_options(resolved));
   }
 }
 

@@ -17,7 +17,7 @@
 //   an enum with a ChoicesOf specialization       one of its names
 //   std::optional<T>                              T, or null
 //   std::vector<T>                                a list
-//   std::array<T, N>                              a list of N items
+//   std::array<T, N> without a describe()         a list of N items
 //   a struct with describe()                      a map; with `using Shorthand = S` and a
 //                                                 constructor from S, also a lone S
 //   std::variant<A, B, …> of structs with kKind   a map whose key `kind` says which
@@ -99,6 +99,9 @@ template <class T>
 inline constexpr bool kIsArray = false;
 template <class T, std::size_t N>
 inline constexpr bool kIsArray<std::array<T, N>> = true;
+/// An array may also be a map with a name for each item, if it has a describe().
+template <class T>
+concept FixedList = kIsArray<T> && !Described<T>;
 
 /// A variant that is told apart by the key `kind`.
 template <class T>

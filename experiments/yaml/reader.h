@@ -80,7 +80,7 @@ class Reader {
       expect_list(at);
       out.clear();
       for (std::size_t i = 0; i < at.node.items.size(); ++i) read(at.item(i), out.emplace_back());
-    } else if constexpr (kIsArray<T>) {
+    } else if constexpr (FixedList<T>) {
       expect_list_of(at, out.size());
       for (std::size_t i = 0; i < out.size(); ++i) read(at.item(i), out[i]);
     } else if constexpr (kIsMapOrList<T>) {

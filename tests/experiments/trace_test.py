@@ -108,8 +108,8 @@ def check_rules(trace):
     return table
 
 
-@pytest.mark.parametrize("runtime,strategy,graphs", itertools.product(
-    ["sim", "cpu"], ["default_stream", "ordered", "async"], ["on", "off"]))
+@pytest.mark.parametrize("runtime,strategy,graphs", list(itertools.product(
+    ["sim", "cpu"], ["default_stream", "ordered", "async"], ["on", "off"])))
 def test_a_trace_keeps_the_rules(tmp_path, runtime, strategy, graphs):
     config = tmp_path / "small.yaml"
     config.write_text(SMALL)
