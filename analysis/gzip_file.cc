@@ -10,7 +10,7 @@
 namespace syncopate::analysis {
 namespace {
 
-// Of a trace, level 1 makes about 1.5 times the bytes of level 6 in a third of its time.
+// Of a trace, level 1 makes 1.6 times the bytes of level 6 in 0.4 of its time.
 constexpr const char* kMode = "wb1";
 
 [[noreturn]] void fail(const std::filesystem::path& file, int error) {
