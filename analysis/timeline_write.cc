@@ -5,7 +5,6 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "analysis/error.h"
+#include "analysis/json_text.h"
 #include "analysis/timeline_columns.h"
 #include "analysis/timeline_io.h"
 
@@ -21,10 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using runtime::Timeline;
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// Formats into a buffer that goes to the file whenever it is full.
 class Writer {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/error.h"
+#include "analysis/json_text.h"
 #include "analysis/trace_events.h"
 
 namespace syncopate::analysis {

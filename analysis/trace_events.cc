@@ -1,12 +1,8 @@
 #include "analysis/trace_events.h"
 
-#include <nlohmann/json.hpp>
+#include "analysis/json_text.h"
 
 namespace syncopate::analysis {
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 void TraceEvents::begin(std::string_view head) { put("{{\n{},\n\"traceEvents\": [", head); }
 

@@ -24,9 +24,6 @@ struct TraceRow {
   std::int64_t thread = 0;
 };
 
-/// Text that stands for `text` in JSON, quotes included; what is not UTF-8 is replaced.
-std::string json_text(std::string_view text);
-
 /// Writes the document's head, then events in the order of the calls, then its end. Needs memory
 /// for one buffer and one text for each different name. Not thread-safe.
 class TraceEvents {
