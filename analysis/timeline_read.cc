@@ -81,8 +81,11 @@ class Reader {
     if (!in) throw FileError(file_.string() + ": cannot be opened");
     try {
       return json::parse(in);
-    } catch (const json::exception& error) {
-      throw FileError(fmt::format("{}: not JSON: {}", file_.string(), error.what()));
+    } catch (const json::parse_error& error) {
+      throw FileError(fmt::format("{}: not JSON from byte {} on: was it cut off or edited?",
+                                  file_.string(), error.byte));
+    } catch (const json::exception&) {
+      throw FileError(file_.string() + ": holds a number that is out of range: was it edited?");
     }
   }
   const json& member(const json& object, std::string_view key) const {

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "analysis/error.h"
+#include "analysis/json_text.h"
 #include "analysis/timeline_columns.h"
 #include "analysis/timeline_io.h"
 
@@ -20,10 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using runtime::Timeline;
 
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 /// Formats into a buffer that goes to the file whenever it is full.
 class Writer {
  public:
@@ -31,6 +29,7 @@ class Writer {
       : timeline_(timeline), file_(file), out_(file, std::ios::binary) {}
 
   void write() {
+    check();  // that it could be opened
     collect_names();
     put("{{\"format\":\"{}\",\"version\":{},\n", kTimelineFormat, kTimelineVersion);
     put("\"detail\":\"{}\",\n", timeline_.detail == runtime::Detail::kAll ? "all" : "times");
@@ -49,8 +48,9 @@ class Writer {
     rows("calls", timeline_.calls);
     rows("accesses", timeline_.accesses, "}\n");
     flush();
+    errno = 0;
     out_.close();
-    if (!out_) throw FileError(file_.string() + ": cannot be written");
+    check();
   }
 
  private:
@@ -59,8 +59,16 @@ class Writer {
     fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
   }
   void flush() {
+    errno = 0;
     out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    check();
     buffer_.clear();
+  }
+  /// At once, while errno still says why.
+  void check() const {
+    if (out_) return;
+    throw FileError(fmt::format("{}: cannot be written: {}", file_.string(),
+                                std::strerror(errno == 0 ? EIO : errno)));
   }
 
   void name(const char* text) {

@@ -34,16 +34,48 @@ constexpr const char* kExamples = R"(Examples:
   syncopate check runs/async_cpu-cpu
       the races of a finished run
   syncopate list
-      what can stand in a configuration
+      what can stand in a configuration (docs/config.md says all of it)
+  syncopate schema > syncopate.schema.json
+      for an editor that knows JSON Schema
 
 Exit status: 0 done; 1 check found races; 2 wrong command line or configuration, nothing written;
 3 a run failed.)";
 
 constexpr const char* kRunExamples =
-    R"(A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
-steps.csv, requests.csv, timeline.json unless output.log is off, and tokens.json with
-output.tokens. A timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its
-colours away.)";
+    R"(Examples:
+  syncopate run configs/hash/ordered.yaml configs/hash/async.yaml --out runs/hash
+      two runs, in runs/hash/ordered-sim and runs/hash/async-sim
+  syncopate run configs/hash/async.yaml --set limits.rows=8 --set host.extra_us=100 --dry-run
+      every value, and whether the file, --set or a default gave it; nothing runs
+  syncopate run configs/hash/async.yaml --runtime cpu --force
+      measured on threads, in place of the run that is there
+
+A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
+steps.csv, requests.csv, timeline.json unless output.log is off, tokens.json with output.tokens, and
+trace.json.gz with output.trace or --trace: open it in https://ui.perfetto.dev, or with tools for
+traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]. A
+timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its colours away.)";
+
+constexpr const char* kCheckExamples = R"(Examples:
+  syncopate check runs/unordered-sim
+      each kind of race once: its buffer, and the order that is missing
+  syncopate check runs/unordered-sim --all
+      every pair of accesses
+
+Exit status: 0 no race, 1 races.)";
+
+constexpr const char* kListExamples = R"(Examples:
+  syncopate list
+      each name that can stand in a configuration, and whether this build and machine have it)";
+
+constexpr const char* kSchemaExamples = R"(Examples:
+  syncopate schema > syncopate.schema.json
+      then, as a configuration's first line, for editors with the YAML language server:
+      # yaml-language-server: $schema=./syncopate.schema.json
+  syncopate schema --profile > profile.schema.json
+      the same for hardware profiles
+  syncopate schema --markdown
+      docs/config.md)";
 
 /// What is wrong with the first argument if it is to be a command and is none; CLI11 itself would
 /// only say that a command is missing.
@@ -77,6 +109,10 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
                 "Replace a run that is there, once the new one is done");
   run->add_flag("--timeline", arguments.timeline,
                 "After the table, draw three steps from the middle of each run, stream by stream");
+  run->add_flag("--dry-run", arguments.dry_run,
+                "Check everything, print each value with where it comes from, and write nothing");
+  run->add_flag("--trace", arguments.trace,
+                "Write a trace for Perfetto: sets output.trace, and output.log which it needs");
   run->footer(kRunExamples);
 
   std::string folder;
@@ -84,9 +120,21 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   check->add_option("RUN", folder, "A run's folder")->required();
   bool all = false;
   check->add_flag("--all", all, "Print every pair of accesses, not each kind of race once");
+  check->footer(kCheckExamples);
 
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
+  list_command->footer(kListExamples);
+
+  bool of_profile = false;
+  bool as_markdown = false;
+  CLI::App* schema =
+      app.add_subcommand("schema", "The JSON Schema of a configuration, for editors and checkers");
+  CLI::Option* profile_flag =
+      schema->add_flag("--profile", of_profile, "Of a hardware profile instead");
+  schema->add_flag("--markdown", as_markdown, "A page that documents every key of both")
+      ->excludes(profile_flag);
+  schema->footer(kSchemaExamples);
   app.footer(kExamples);  // last: a command would take it over as its own
 
   if (argc == 1) {
@@ -108,6 +156,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   if (*run) return run_configs(arguments);
   if (*check) return check_run(folder, all);
   if (*list_command) return list();
+  if (*schema) return print_schema(of_profile, as_markdown);
   return kUsageError;
 }
 

@@ -18,16 +18,22 @@ struct RunArguments {
   std::vector<std::string> configs;
   std::optional<std::string> runtime;
   std::vector<std::string> sets;
-  std::string out;  ///< Empty: runs/<config>-<runtime>.
+  std::optional<std::string> out;  ///< None: runs/<config>-<runtime>.
   bool force = false;
   bool timeline = false;  ///< Print a few steps of each run, row by row.
+  bool dry_run = false;   ///< Print what would run, and where it would be written.
+  bool trace = false;
 };
 
-/// All configurations are read and checked, and all targets looked at, before the first one runs.
+/// All configurations are read and checked, also for what this build and machine have, and all
+/// targets looked at, before the first one runs.
 int run_configs(const RunArguments& arguments);
 /// Prints the races of a run that was logged: each kind once, with how often it happened, or with
 /// `all` each pair on a line of its own. Throws NoRunError.
 int check_run(const std::string& folder, bool all);
 int list();
+/// Prints the JSON Schema of a configuration or of a hardware profile, or the page that documents
+/// both.
+int print_schema(bool of_profile, bool as_markdown);
 
 }  // namespace syncopate::experiments::cli

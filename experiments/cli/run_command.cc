@@ -20,9 +20,11 @@
 #include "experiments/cli/table.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/config/load.h"
+#include "experiments/run/available.h"
 #include "experiments/run/report.h"
 #include "experiments/run/run.h"
 #include "experiments/run/run_folder.h"
+#include "experiments/yaml/error.h"
 
 namespace syncopate::experiments::cli {
 
@@ -46,17 +48,21 @@ fs::path identity(const fs::path& target) {
 }
 
 std::vector<Job> plan(const RunArguments& arguments) {
+  if (arguments.out && arguments.out->empty()) {
+    throw RunFolderError("--out is empty: name the folder to write to");
+  }
   std::vector<Job> jobs;
   for (const std::string& file : arguments.configs) {
     Job job;
-    job.config = load_config(file, {arguments.sets, arguments.runtime});
+    job.config = load_config(file, {arguments.sets, arguments.runtime, arguments.trace});
+    check_available(job.config);
     job.name = fmt::format("{}-{}", fs::path(file).stem().string(),
                            yaml::name_of(job.config.config.runtime.kind));
-    if (arguments.out.empty()) {
+    if (!arguments.out) {
       job.target = fs::path("runs") / job.name;
     } else {
-      job.target = arguments.configs.size() == 1 ? fs::path(arguments.out)
-                                                 : fs::path(arguments.out) / job.name;
+      job.target = arguments.configs.size() == 1 ? fs::path(*arguments.out)
+                                                 : fs::path(*arguments.out) / job.name;
     }
     jobs.push_back(std::move(job));
   }
@@ -117,6 +123,17 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
   return outcome;
 }
 
+/// One YAML document a job.
+void print_plan(const std::vector<Job>& jobs) {
+  for (const Job& job : jobs) {
+    const auto name = [](const fs::path& path) { return yaml::printable(path.string()); };
+    fmt::print("{}# {}: would be written to {}\n", jobs.size() > 1 ? "---\n" : "",
+               name(job.config.file), name(job.target));
+    if (job.config.profile) fmt::print("# profile: {}\n", name(job.config.profile_file));
+    fmt::print("{}", to_yaml_with_origins(job.config));
+  }
+}
+
 void report_failure(const Job& job, const char* message) {
   std::fflush(stdout);
   fmt::print(stderr, "syncopate: {}: {}\n", job.config.file.string(), message);
@@ -167,6 +184,10 @@ std::vector<Column> columns() {
 
 int run_configs(const RunArguments& arguments) {
   const std::vector<Job> jobs = plan(arguments);
+  if (arguments.dry_run) {
+    print_plan(jobs);
+    return kOk;
+  }
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> timelines;
   int status = kOk;

@@ -75,6 +75,17 @@ class Checker {
     if (config_.output.tokens && !config_.runtime.effects) {
       fail("output.tokens", "with runtime.effects off no tokens exist, so none can be written");
     }
+    const OutputConfig& c = config_.output;
+    if (c.trace && !c.log) {
+      fail("output.trace", "a trace is made from the log: set output.log: true");
+    }
+    if (c.window && !c.trace) {
+      fail("output.window", "limits the trace, and none is written: set output.trace: true");
+    }
+    if (c.window && c.window->front() > c.window->back()) {
+      fail("output.window", fmt::format("the first step, {}, is after the last, {}",
+                                        c.window->front(), c.window->back()));
+    }
   }
 
   void check_limits() const {

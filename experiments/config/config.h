@@ -50,7 +50,9 @@ template <class V>
 void describe(V& v, StrategyConfig& c) {
   using yaml::key, yaml::required;
   v(required("kind", "How the steps' copies and kernels are ordered"), c.kind);
-  v(key("slots", "Steps in flight, each with its own inputs and outputs").range(1, 64), c.slots);
+  v(key("slots", "Steps in flight, each with its own inputs and outputs; null: 2 for async, else 1")
+        .range(1, 64),
+    c.slots);
   v(key("graphs", "Launch a step's kernels as one CUDA graph"), c.graphs);
   v(key("allow_races", "Run a strategy that is known to be wrong"), c.allow_races);
 }
@@ -207,13 +209,20 @@ void describe(V& v, HostConfig& c) {
 struct OutputConfig {
   bool log = true;
   bool tokens = false;
+  bool trace = false;
+  std::optional<std::array<std::uint32_t, 2>> window;  ///< Of the trace: first and last step.
 };
+
+inline constexpr double kMaxStep = INT32_MAX;
 
 template <class V>
 void describe(V& v, OutputConfig& c) {
   using yaml::key;
   v(key("log", "Record calls and accesses: for check, races and figures"), c.log);
   v(key("tokens", "Write every request's tokens, not only their digest"), c.tokens);
+  v(key("trace", "Write a trace for Perfetto and other viewers (needs log)"), c.trace);
+  v(key("window", "Steps in the trace: [first, last], both included; null: all").range(0, kMaxStep),
+    c.window);
 }
 
 struct Config {

@@ -1,6 +1,7 @@
 #include "experiments/config/load.h"
 
 #include "experiments/config/check.h"
+#include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
 #include "experiments/yaml/reader.h"
 #include "experiments/yaml/writer.h"
@@ -17,6 +18,11 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
   }
   for (const std::string& set : overrides.sets) yaml::assign(root, set);
 
+  if (overrides.trace) {
+    yaml::assign(root, "output.log=true", "--trace");
+    yaml::assign(root, "output.trace=true", "--trace");
+  }
+
   ResolvedConfig resolved;
   resolved.file = file;
   resolved.config = yaml::read<Config>(root, resolved.origins);
@@ -25,8 +31,9 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
   StrategyConfig& strategy = resolved.config.strategy;
   if (!strategy.slots) strategy.slots = strategy.kind == StrategyKind::kAsync ? 2 : 1;
   if (resolved.config.runtime.profile) {
-    resolved.profile = load_profile(find_profile(*resolved.config.runtime.profile, file,
-                                                 resolved.origins.find("runtime.profile")));
+    resolved.profile_file = find_profile(*resolved.config.runtime.profile, file,
+                                         resolved.origins.find("runtime.profile"));
+    resolved.profile = load_profile(resolved.profile_file);
   }
   if (auto* llama = std::get_if<LlamaModelConfig>(&resolved.config.model);
       llama != nullptr && llama->checkpoint) {
@@ -39,5 +46,12 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
 
 std::string to_yaml(const Config& config) { return yaml::dump(yaml::write(config)); }
 std::string to_yaml(const ProfileFile& profile) { return yaml::dump(yaml::write(profile)); }
+
+std::string to_yaml_with_origins(const ResolvedConfig& config) {
+  return yaml::dump(yaml::write(config.config), [&](std::string_view path) {
+    const yaml::Origins& origins = config.origins;
+    return origins.written(path) ? yaml::printable(origins.find(path).text()) : "default";
+  });
+}
 
 }  // namespace syncopate::experiments

@@ -16,7 +16,8 @@ namespace syncopate::experiments {
 struct ResolvedConfig {
   std::filesystem::path file;
   Config config;
-  std::optional<ProfileFile> profile;  ///< With runtime.kind sim.
+  std::optional<ProfileFile> profile;  ///< With runtime.kind sim …
+  std::filesystem::path profile_file;  ///< … and where it was found.
   yaml::Origins origins;
 };
 
@@ -25,6 +26,7 @@ struct Overrides {
   std::vector<std::string> sets;       ///< "a.b=value", in order; see yaml::assign.
   std::optional<std::string> runtime;  ///< Replaces runtime.kind. The profile is left out where
                                        ///< the new kind has none.
+  bool trace = false;                  ///< Sets output.trace, and output.log which it needs.
 };
 
 /// Throws ConfigError.
@@ -33,5 +35,8 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
 /// YAML of the configuration with every default written out. load_config() reads it back.
 std::string to_yaml(const Config& config);
 std::string to_yaml(const ProfileFile& profile);
+
+/// The same with a comment at each value: the place that it comes from, or "default".
+std::string to_yaml_with_origins(const ResolvedConfig& config);
 
 }  // namespace syncopate::experiments

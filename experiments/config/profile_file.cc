@@ -65,8 +65,7 @@ fs::path find_profile(const std::string& name, const fs::path& config, const yam
   if (fs::path file = look_in(configs_folder() / "hardware"); !file.empty()) return file;
 
   std::ranges::sort(names);
-  const auto repeated = std::ranges::unique(names);
-  names.erase(repeated.begin(), repeated.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   const auto near = yaml::nearest(name, {names.begin(), names.end()});
   throw yaml::ConfigError(
       where,

@@ -11,8 +11,7 @@
 namespace syncopate::experiments {
 namespace {
 
-std::unique_ptr<models::Model> make_llama_model(const LlamaModelConfig& c, bool effects) {
-  if (!effects && c.shape) return std::make_unique<ShapeModel>(*c.shape);
+std::unique_ptr<models::Model> make_llama_model([[maybe_unused]] const LlamaModelConfig& c) {
   if (const std::string missing = what_is_missing(LlamaModelConfig::kKind); !missing.empty()) {
     throw runtime::UnavailableError("model llama is not available: " + missing);
   }
@@ -32,8 +31,14 @@ std::unique_ptr<models::Model> make_model(const ResolvedConfig& config) {
     return std::make_unique<models::hash::HashModel>(models::hash::HashConfig{
         .vocab = c->vocab, .max_positions = c->max_positions, .seed = c->seed});
   }
-  return make_llama_model(std::get<LlamaModelConfig>(config.config.model),
-                          config.config.runtime.effects);
+  const auto& llama = std::get<LlamaModelConfig>(config.config.model);
+  if (needs_sizes_only(config)) return std::make_unique<ShapeModel>(llama.shape.value());
+  return make_llama_model(llama);
+}
+
+bool needs_sizes_only(const ResolvedConfig& config) {
+  const auto* llama = std::get_if<LlamaModelConfig>(&config.config.model);
+  return llama != nullptr && llama->shape && !config.config.runtime.effects;
 }
 
 std::string what_is_missing([[maybe_unused]] std::string_view model) {

@@ -13,6 +13,9 @@ namespace syncopate::experiments {
 /// checkpoint that it cannot use.
 std::unique_ptr<models::Model> make_model(const ResolvedConfig& config);
 
+/// Whether the model stands for times alone, without weights: sim with effects off and a shape.
+bool needs_sizes_only(const ResolvedConfig& config);
+
 /// Whether a model (its kKind) can be used in this build: empty, or what is missing.
 std::string what_is_missing(std::string_view model);
 

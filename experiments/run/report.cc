@@ -1,6 +1,7 @@
 #include "experiments/run/report.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "analysis/percentiles.h"
 #include "analysis/races.h"
 #include "analysis/timeline_io.h"
+#include "analysis/trace.h"
 #include "experiments/run/environment.h"
 #include "experiments/run/latency.h"
 #include "experiments/run/tables.h"
@@ -72,6 +74,20 @@ Json batching_metrics(const RunResult& run) {
           {"itl_ms", to_json(analysis::distribution(token_gaps(run)))}};
 }
 
+/// Virtual time has no process of its own, and the same run is to give the same bytes.
+constexpr std::int64_t kSimulatedProcess = 1000;
+
+analysis::TraceOptions trace_options(const Config& c) {
+  analysis::TraceOptions options;
+  options.process = c.runtime.kind == RuntimeKind::kSim ? kSimulatedProcess : ::getpid();
+  options.device = yaml::name_of(c.runtime.kind);
+  if (const auto& window = c.output.window) {
+    options.window.first = static_cast<std::int32_t>(window->front());
+    options.window.last = static_cast<std::int32_t>(window->back());
+  }
+  return options;
+}
+
 }  // namespace
 
 Json metrics(const RunResult& run) {
@@ -118,6 +134,9 @@ void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult&
   if (resolved.output.tokens) folder.write("tokens.json", Json(run.tokens).dump() + '\n');
   if (run.timeline.detail == runtime::Detail::kAll) {
     analysis::write_timeline(run.timeline, folder.folder() / "timeline.json");
+  }
+  if (resolved.output.trace) {
+    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz", trace_options(resolved));
   }
 }
 

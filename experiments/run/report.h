@@ -15,8 +15,8 @@ nlohmann::ordered_json metrics(const RunResult& run);
 
 /// Puts a run's files into `folder`, without committing it: config.yaml (and profile.yaml, to which
 /// it points: together they run the same again), environment.json, metrics.json, steps.csv,
-/// requests.csv, timeline.json when the run was logged, and with output.tokens tokens.json: an
-/// array of token ids a request, prompts not included.
+/// requests.csv, timeline.json when the run was logged, with output.tokens tokens.json (an array of
+/// token ids a request, prompts not included), and with output.trace trace.json.gz.
 void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult& run,
                const nlohmann::ordered_json& metrics);
 

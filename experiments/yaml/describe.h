@@ -17,6 +17,7 @@
 //   an enum with a ChoicesOf specialization       one of its names
 //   std::optional<T>                              T, or null
 //   std::vector<T>                                a list
+//   std::array<T, N> without a describe()         a list of N items
 //   a struct with describe()                      a map; with `using Shorthand = S` and a
 //                                                 constructor from S, also a lone S
 //   std::variant<A, B, …> of structs with kKind   a map whose key `kind` says which
@@ -25,6 +26,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -55,6 +57,8 @@ struct Choice {
   std::string_view name;
   std::string_view doc;
 };
+template <class E>  // clang before 17 deduces none for aggregates
+Choice(E, std::string_view, std::string_view) -> Choice<E>;
 
 /// The names of an enum: `template <> struct ChoicesOf<E> { static constexpr std::array
 /// value{Choice{E::kA, "a", "…"}, …}; };`
@@ -90,6 +94,14 @@ template <class T>
 inline constexpr bool kIsVector = false;
 template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
+
+template <class T>
+inline constexpr bool kIsArray = false;
+template <class T, std::size_t N>
+inline constexpr bool kIsArray<std::array<T, N>> = true;
+/// An array may also be a map with a name for each item, if it has a describe().
+template <class T>
+concept FixedList = kIsArray<T> && !Described<T>;
 
 /// A variant that is told apart by the key `kind`.
 template <class T>

@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "experiments/yaml/node.h"
 
@@ -9,14 +13,13 @@ namespace {
 std::string quote(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else {
-      out += c;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+      continue;
     }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
   return out + '"';
 }
@@ -49,30 +52,59 @@ std::string flow(const Node& node) {
   return out + (list ? "]" : "}");
 }
 
-void block(const Node& map, int indent, std::string& out) {
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
+struct Line {
+  std::string text;
+  std::string path;  ///< Of the value that it ends in, if it does.
+};
+
+void block(const Node& map, const std::string& margin, const std::string& path,
+           std::vector<Line>& out) {
   for (const auto& [key, where, value] : map.entries) {
-    out += margin + key + ":";
+    const std::string below = path.empty() ? key : path + "." + key;
+    const std::string head = margin + key + ":";
     if (value.kind == Node::Kind::kMap && !value.entries.empty()) {
-      out += '\n';
-      block(value, indent + 2, out);
+      out.push_back({head, {}});
+      block(value, margin + "  ", below, out);
     } else if (value.kind == Node::Kind::kList && !std::ranges::all_of(value.items, is_scalar)) {
-      out += '\n';
-      for (const Node& item : value.items) out += margin + "  - " + flow(item) + '\n';
+      out.push_back({head, {}});
+      for (std::size_t i = 0; i < value.items.size(); ++i) {
+        out.push_back(
+            {margin + "  - " + flow(value.items[i]), below + "[" + std::to_string(i) + "]"});
+      }
     } else {
-      out += ' ' + flow(value) + '\n';
+      out.push_back({head + " " + flow(value), below});
     }
   }
 }
 
+/// The column at which comments stand; a few long lines, such as lists, do not push them away.
+std::size_t comment_column(const std::vector<Line>& lines) {
+  constexpr std::size_t kFarthest = 48;
+  std::size_t column = 0;
+  for (const Line& line : lines) {
+    if (line.text.size() <= kFarthest) column = std::max(column, line.text.size());
+  }
+  return column + 2;
+}
+
 }  // namespace
 
-std::string dump(const Node& root) {
-  std::string out;
+std::string dump(const Node& root, const Comment& comment) {
+  std::vector<Line> lines;
   if (root.kind == Node::Kind::kMap && !root.entries.empty()) {
-    block(root, 0, out);
+    block(root, "", "", lines);
   } else {
-    out = flow(root) + '\n';
+    lines.push_back({flow(root), {}});
+  }
+  const std::size_t column = comment ? comment_column(lines) : 0;
+  std::string out;
+  for (const Line& line : lines) {
+    out += line.text;
+    if (comment && !line.path.empty()) {
+      const std::size_t gap = line.text.size() + 2 > column ? 2 : column - line.text.size();
+      out += std::string(gap, ' ') + "# " + comment(line.path);
+    }
+    out += '\n';
   }
   return out;
 }

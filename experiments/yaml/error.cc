@@ -3,8 +3,34 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <utility>
 
 namespace syncopate::experiments::yaml {
+namespace {
+
+/// An option names the key that it sets ("--set requests.0.eos"): the message need not as well
+/// ("requests[0].eos: …").
+std::string_view without_key(const Where& where, std::string_view message) {
+  if (where.line != 0 || where.source == nullptr || !where.source->starts_with("--")) {
+    return message;
+  }
+  const std::string_view option = *where.source;
+  const std::string_view set = option.substr(option.find(' ') + 1);
+  const std::size_t colon = message.find(": ");
+  if (colon == std::string_view::npos) return message;
+  std::string key;
+  for (const char c : message.substr(0, colon)) {
+    if (c == '[') key += '.';
+    if (c != '[' && c != ']') key += c;
+  }
+  return key == set ? message.substr(colon + 2) : message;
+}
+
+}  // namespace
+
+ConfigError::ConfigError(Where where, std::string_view message)
+    : Error(printable(fmt::format("{}: {}", where.text(), without_key(where, message)))),
+      where_(std::move(where)) {}
 
 std::string printable(std::string_view text) {
   std::string out;

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "backend/runtime/error.h"
 #include "experiments/yaml/where.h"
@@ -22,8 +21,8 @@ std::string clipped(std::string_view text);
 /// "configs/a.yaml:3:5: unknown key 'slot' in strategy; did you mean 'slots'? …".
 class ConfigError : public runtime::Error {
  public:
-  ConfigError(Where where, const std::string& message)
-      : Error(printable(where.text() + ": " + message)), where_(std::move(where)) {}
+  /// A key before the message ("strategy.slots: …") is left out where the place names it.
+  ConfigError(Where where, std::string_view message);
 
   const Where& where() const { return where_; }
 

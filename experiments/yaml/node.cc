@@ -43,7 +43,8 @@ Node Node::list() {
 
 Node& Node::add(std::string key, Node value) {
   Where place = value.where;
-  return entries.emplace_back(std::move(key), std::move(place), std::move(value)).value;
+  entries.push_back({std::move(key), std::move(place), std::move(value)});
+  return entries.back().value;
 }
 
 namespace {

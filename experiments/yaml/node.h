@@ -1,13 +1,15 @@
 // A YAML document as a tree in which every key and value knows its place.
 //
-// A strict subset: one document; maps, lists and scalars. Anchors, aliases, tags, duplicate keys,
-// keys that are not text, and tabs as indentation are errors. yaml-cpp reads the syntax; its own
+// A strict subset: one document; maps, lists and scalars. Anchors, aliases, merge keys, tags,
+// duplicate keys, keys that are not text, tabs as indentation, and quotes that are not closed on
+// their line are errors. yaml-cpp reads the syntax; its own
 // tree is not used, since it keeps the last of two equal keys without a word and forgets where
 // keys stand.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,8 +59,11 @@ Node parse(std::string text, std::string source);
 /// and becomes the value's place together with the path.
 void assign(Node& root, std::string_view assignment, std::string_view option = "--set");
 
+/// What to say about the value at a path ("strategy.slots", "requests[3]") in a comment.
+using Comment = std::function<std::string(std::string_view path)>;
+
 /// YAML text that parse() reads back to the same tree. Small lists and the maps in them stand on
-/// one line.
-std::string dump(const Node& root);
+/// one line. With `comment`, each line that ends in a value has its comment behind it, aligned.
+std::string dump(const Node& root, const Comment& comment = {});
 
 }  // namespace syncopate::experiments::yaml

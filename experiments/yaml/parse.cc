@@ -14,17 +14,27 @@
 
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
+#include "experiments/yaml/text.h"
 
 namespace syncopate::experiments::yaml {
 namespace {
+
+constexpr std::string_view kOpenQuote =
+    "this quote is not closed on its line: text in quotes ends on the line where it begins";
 
 /// Builds the tree from yaml-cpp's events. Containers under construction are on a stack by value
 /// and move into their parent when they end.
 class Builder : public YAML::EventHandler {
  public:
-  explicit Builder(std::shared_ptr<const std::string> source) : source_(std::move(source)) {}
+  Builder(std::shared_ptr<const std::string> source, const std::string& text)
+      : source_(std::move(source)), text_(text) {}
 
   Node take() { return std::move(root_); }
+
+  /// The innermost bracket that is open, while there is one.
+  const Where* open_bracket() const {
+    return stack_.empty() || !stack_.back().bracket ? nullptr : &stack_.back().node.where;
+  }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -45,22 +55,28 @@ class Builder : public YAML::EventHandler {
     Node scalar = node(Node::Kind::kScalar, mark);
     scalar.text = value;
     scalar.quoted = tag == "!";
+    const auto at = static_cast<std::size_t>(mark.pos);
+    if (scalar.quoted && (text_[at] == '"' || text_[at] == '\'') &&
+        !closes_on_its_line(text_, at)) {
+      throw ConfigError(where(mark), kOpenQuote);
+    }
     put(std::move(scalar), mark);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(Node::Kind::kList, mark, tag, anchor);
+                       YAML::EmitterStyle::value style) override {
+    open(Node::Kind::kList, mark, tag, anchor, style);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(Node::Kind::kMap, mark, tag, anchor);
+                  YAML::EmitterStyle::value style) override {
+    open(Node::Kind::kMap, mark, tag, anchor, style);
   }
   void OnMapEnd() override { close(); }
 
  private:
   struct Open {
     Node node;
+    bool bracket;                       // written in brackets, not by indentation
     std::optional<Node> key;            // of a map: read, its value not yet
     std::map<std::string, Where> keys;  // of a map: all keys so far
   };
@@ -85,13 +101,13 @@ class Builder : public YAML::EventHandler {
                       fmt::format("tags are not supported: remove '{}'", clipped(tag)));
   }
 
-  void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag,
-            YAML::anchor_t anchor) {
+  void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+            YAML::EmitterStyle::value style) {
     refuse_anchor(mark, anchor);
     if (!tag.empty() && tag != "?" && tag != "!") refuse_tag(mark, tag);
     if (wants_key())
       throw ConfigError(where(mark), "a key must be plain text; is a bracket left open?");
-    stack_.push_back({node(kind, mark), std::nullopt, {}});
+    stack_.push_back({node(kind, mark), style == YAML::EmitterStyle::Flow, std::nullopt, {}});
   }
 
   void close() {
@@ -114,6 +130,9 @@ class Builder : public YAML::EventHandler {
       parent.node.items.push_back(std::move(value));
     } else if (!parent.key) {
       if (value.kind != Node::Kind::kScalar) throw ConfigError(where(mark), "a key is missing");
+      if (value.text == "<<" && !value.quoted) {
+        throw ConfigError(where(mark), "merge keys (<<) are not supported: write the keys out");
+      }
       refuse_duplicate(parent, value);
       parent.key = std::move(value);
     } else {
@@ -133,62 +152,48 @@ class Builder : public YAML::EventHandler {
   }
 
   std::shared_ptr<const std::string> source_;
+  const std::string& text_;
   std::vector<Open> stack_;
   Node root_;
 };
 
-/// Makes line ends LF and takes off the byte order mark; refuses what is no UTF-8 text.
-void normalise(std::string& text, const Where& whole) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kMark)) text.erase(0, kMark.size());
-  if (text.find('\0') != std::string::npos || text.starts_with("\xFF\xFE") ||
-      text.starts_with("\xFE\xFF")) {
-    throw ConfigError(whole, "is not UTF-8 text: save it as UTF-8");
+/// The parser's own words, with what likely led to them: a quote or a bracket left open is often
+/// noticed far below.
+[[noreturn]] void refuse_syntax(const YAML::Exception& error, const std::string& text,
+                                const Where* bracket,
+                                const std::shared_ptr<const std::string>& source) {
+  const Where place{source, error.mark.line + 1, error.mark.column + 1};
+  if (const auto quote = find_open_quote(text)) {
+    throw ConfigError(place_in(text, *quote, source), kOpenQuote);
   }
-  std::size_t out = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
-    text[out++] = text[i];
+  if (bracket != nullptr) {
+    throw ConfigError(*bracket,
+                      fmt::format("this bracket is not closed, or what is in it is not valid YAML "
+                                  "(line {}, column {}: {})",
+                                  place.line, place.column, error.msg));
   }
-  text.resize(out);
-}
-
-/// YAML forbids tabs as indentation; yaml-cpp's own words for it do not name them.
-void refuse_tabs(const std::string& text, const std::shared_ptr<const std::string>& source) {
-  int line = 1;
-  for (std::size_t begin = 0; begin < text.size(); ++line) {
-    const std::size_t first = text.find_first_not_of(' ', begin);
-    if (first != std::string::npos && text[first] == '\t') {
-      throw ConfigError({source, line, static_cast<int>(first - begin) + 1},
-                        "a tab as indentation: YAML allows only spaces there");
-    }
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;
-    begin = end + 1;
-  }
+  throw ConfigError(place, "not valid YAML: " + error.msg);
 }
 
 }  // namespace
 
 Node parse(std::string text, std::string source_name) {
   const auto source = std::make_shared<const std::string>(std::move(source_name));
-  normalise(text, {source, 0, 0});
-  refuse_tabs(text, source);
+  normalise(text, source);
 
-  Builder builder(source);
+  Builder builder(source, text);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
-    Builder second(source);
+    Builder second(source, text);
     if (parser.HandleNextDocument(second)) {
       throw ConfigError(second.take().where, "a second document: a file holds one");
     }
   } catch (const YAML::DeepRecursion& error) {
     throw ConfigError({source, error.mark.line + 1, error.mark.column + 1}, "is nested too deeply");
   } catch (const YAML::Exception& error) {
-    throw ConfigError({source, error.mark.line + 1, error.mark.column + 1},
-                      "not valid YAML: " + error.msg);
+    refuse_syntax(error, text, builder.open_bracket(), source);
   }
   Node root = builder.take();
   if (root.where.source == nullptr) root.where = {source, 0, 0};

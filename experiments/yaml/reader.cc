@@ -54,10 +54,28 @@ void check_bounds(const Cursor& at, double value, std::string_view allowed) {
   }
 }
 
+/// "8 ms", "0x10", "1_000", "010": numbers to a person or to some readers of YAML.
+void refuse_other_notations(const Cursor& at, std::string_view allowed) {
+  const std::string_view text = at.node.text;
+  const std::string_view digits = text.substr(text.starts_with('-') || text.starts_with('+'));
+  const auto is_digit = [&](std::size_t i) {
+    return i < digits.size() && digits[i] >= '0' && digits[i] <= '9';
+  };
+  if (!is_digit(0)) return;
+  const bool octal = digits[0] == '0' && is_digit(1);
+  const bool decimal = digits.find_first_not_of("0123456789.eE+-") == std::string_view::npos;
+  if (decimal && !octal && !text.starts_with('+')) return;
+  throw ConfigError(at.node.where,
+                    fmt::format("{}: expected {}, got '{}': write decimal digits alone, without a "
+                                "unit, a base, underscores, leading zeros or a plus sign",
+                                name(at), allowed, clipped(text)));
+}
+
 template <class T>
 T read_number(const Cursor& at, std::string_view what) {
   const std::string allowed = fmt::format("{}{}", what, bounds(at.key));
   if (at.node.kind != Node::Kind::kScalar || at.node.quoted) throw_type(at, allowed);
+  refuse_other_notations(at, allowed);
   const std::string& text = at.node.text;
   const char* const end = text.data() + text.size();
   T value{};
@@ -141,6 +159,15 @@ void expect_map(const Cursor& at) {
 
 void expect_list(const Cursor& at) {
   if (at.node.kind != Node::Kind::kList) throw_type(at, "a list");
+}
+
+void expect_list_of(const Cursor& at, std::size_t count) {
+  const std::string expected = fmt::format("a list of {}", count);
+  if (at.node.kind != Node::Kind::kList) throw_type(at, expected);
+  if (at.node.items.size() != count) {
+    throw ConfigError(at.node.where, fmt::format("{}: expected {}, got one of {}", name(at),
+                                                 expected, at.node.items.size()));
+  }
 }
 
 void refuse_unknown_keys(const Cursor& map, const std::vector<std::string_view>& allowed) {

@@ -35,6 +35,7 @@ std::string read_string(const Cursor& at);
 std::size_t read_choice(const Cursor& at, const std::vector<std::string_view>& names);
 void expect_map(const Cursor& at);
 void expect_list(const Cursor& at);
+void expect_list_of(const Cursor& at, std::size_t count);
 void refuse_unknown_keys(const Cursor& map, const std::vector<std::string_view>& allowed);
 [[noreturn]] void throw_missing(const Cursor& map, const Key& key,
                                 const std::vector<std::string_view>& allowed);
@@ -79,6 +80,9 @@ class Reader {
       expect_list(at);
       out.clear();
       for (std::size_t i = 0; i < at.node.items.size(); ++i) read(at.item(i), out.emplace_back());
+    } else if constexpr (FixedList<T>) {
+      expect_list_of(at, out.size());
+      for (std::size_t i = 0; i < out.size(); ++i) read(at.item(i), out[i]);
     } else if constexpr (kIsMapOrList<T>) {
       if (at.node.kind == Node::Kind::kList) {
         read(at, out.template emplace<1>());
@@ -94,6 +98,8 @@ class Reader {
           typename T::Shorthand lone{};
           read(at, lone);
           out = T(lone);
+          SetOrigins set{origins_, at};
+          describe(set, out);
           return;
         }
       }
@@ -119,6 +125,16 @@ class Reader {
       } else if (key.is_required) {
         throw_missing(map, key, allowed);
       }
+    }
+  };
+
+  /// Keys that a shorthand stands for come from where it stands.
+  struct SetOrigins {
+    Origins& origins;
+    const Cursor& at;
+    template <class T>
+    void operator()(const Key& key, T&) {
+      origins.set(at.path + '.' + std::string(key.name), at.node.where);
     }
   };
 

@@ -12,7 +12,7 @@ struct Where {
   std::shared_ptr<const std::string> source;  ///< A file's name, or "--set a.b". Shared by a file's
                                               ///< values: one may hold a million of them.
   int line = 0;                               ///< From 1; 0 when the source has no lines.
-  int column = 0;                             ///< From 1, in characters.
+  int column = 0;                             ///< From 1, in bytes.
 
   /// "file:line:column", or the source alone.
   std::string text() const;

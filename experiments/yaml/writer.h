@@ -38,7 +38,7 @@ Node write(const T& value) {
     return Node::scalar(std::string(name_of(value)));
   } else if constexpr (kIsOptional<T>) {
     return value ? write(*value) : Node();
-  } else if constexpr (kIsVector<T>) {
+  } else if constexpr (kIsVector<T> || FixedList<T>) {
     Node list = Node::list();
     for (const auto& item : value) list.items.push_back(write(item));
     return list;

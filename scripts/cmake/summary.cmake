@@ -31,7 +31,7 @@ function(syncopate_summary)
   syncopate_say(cuda "${cuda}")
   syncopate_say(libtorch "${torch}")
   syncopate_say(fmt "${fmt_VERSION}, yaml-cpp ${yaml-cpp_VERSION}, CLI11 ${CLI11_VERSION}")
-  syncopate_say(json "${nlohmann_json_VERSION}, Eigen ${Eigen3_VERSION}, GTest ${GTest_VERSION}, benchmark ${benchmark_VERSION}")
+  syncopate_say(json "${nlohmann_json_VERSION}, zlib ${ZLIB_VERSION}, Eigen ${Eigen3_VERSION}, GTest ${GTest_VERSION}, benchmark ${benchmark_VERSION}")
   syncopate_say(libraries "${libraries}")
 endfunction()
 

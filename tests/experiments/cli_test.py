@@ -6,11 +6,11 @@ import json
 import os
 import pathlib
 import pty
-import random
+import resource
+import signal
 import struct
 import subprocess
 import termios
-import time
 
 import pytest
 
@@ -186,7 +186,12 @@ def test_on_a_terminal_a_timeline_has_its_width_and_colours_unless_told(tmp_path
     (["run", "small.yaml", "--colour"], "--colour"),
     (["run", "small.yaml", "small.yaml"], "would both be written"),
     (["run", "small.yaml", "--set", "strategy.kind=unordered"], "has races"),
+    (["run", "small.yaml", "--set", "limits.rows=0"], "--set limits.rows: 0 is out of range"),
+    (["run", "small.yaml", "--out", ""], "--out"),
     (["run", "small.yaml", "--out", "small.yaml/run"], "Not a directory"),
+    (["run", "small.yaml", "--out", ".", "--dry-run"], "is no run's folder"),
+    (["run", "small.yaml", "--set", "model={kind: llama, checkpoint: none}"], "--set model"),
+    (["schema", "--profile", "--markdown"], "--profile"),
     (["run", "small.yaml", "--out", "n" * 250], "File name too long"),
     (["run", "small.yaml", "--out", "n" * 5000], "File name too long"),
     (["check", "none"], "no such run"),
@@ -211,14 +216,68 @@ def test_all_configs_are_checked_before_the_first_one_runs(tmp_path, small):
     assert not (tmp_path / "runs").exists()
 
 
+def test_what_this_build_lacks_is_found_before_the_first_run(tmp_path, small):
+    listed = syncopate("list", cwd=tmp_path).stdout
+    lacking = {"cuda": "{kind: cuda}", "llama": "{kind: cpu}"}
+    for name, runtime in lacking.items():
+        line = next(line for line in listed.splitlines() if line.startswith(f"  {name} "))
+        if "not available" not in line:
+            continue
+        reason = line.split("(not available: ")[1].rstrip(")")
+        wrong = tmp_path / "wrong.yaml"
+        text = SMALL.replace("{kind: sim, profile: h200}", runtime)
+        wrong.write_text(text.replace(HASH, LLAMA) if name == "llama" else text)
+        done = syncopate("run", small, wrong, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f".kind: {name} is not available: {reason}" in done.stderr
+        assert f"{wrong}:" in done.stderr
+        assert not (tmp_path / "runs").exists()
+    sizes = ["--set", f"model={LLAMA}", "--set", "runtime.effects=off"]
+    assert syncopate("run", small, *sizes, cwd=tmp_path).returncode == 0, "times need no weights"
+
+
 def test_a_run_that_fails_is_status_3_and_the_others_go_on(tmp_path, small):
     failing = tmp_path / "failing.yaml"
-    failing.write_text(SMALL.replace("{kind: sim, profile: h200}", "{kind: cpu}").replace(
-        "{kind: hash, vocab: 64}", "{kind: llama, checkpoint: missing}"))
-    done = syncopate("run", failing, small, cwd=tmp_path)
+    failing.write_text(SMALL.replace("count: 6", "count: 60"))
+    small.write_text(SMALL + "output: {log: off}\n")
+    largest = 64 << 10
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+    done = subprocess.run([PROGRAM, "run", failing, small], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120, preexec_fn=limit, restore_signals=False)
     assert done.returncode == 3
-    assert done.stderr.startswith("syncopate: failing.yaml: ") or "failing.yaml: " in done.stderr
-    assert [f.name for f in (tmp_path / "runs").iterdir()] == ["small-sim"]
+    assert done.stderr.startswith(f"syncopate: {failing}: ")
+    assert "timeline.json" in done.stderr and "File too large" in done.stderr
+    assert [f.name for f in (tmp_path / "runs").iterdir()] == ["small-sim"], "no half folder"
+
+
+def test_a_dry_run_says_where_each_value_comes_from_and_writes_nothing(tmp_path, small):
+    other = tmp_path / "other.yaml"
+    other.write_text(SMALL.replace("async", "ordered"))
+    before = sorted(tmp_path.rglob("*"))
+    done = syncopate("run", "small.yaml", "other.yaml", "--dry-run", "--set", "limits.rows=2",
+                     "--out", "both", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    first, second = done.stdout.split("---\n")[1:]
+    assert first.startswith("# small.yaml: would be written to both/small-sim\n# profile: ")
+    assert second.startswith("# other.yaml: would be written to both/other-sim\n")
+    origins = {}
+    for line in first.splitlines():
+        if "  # " in line:
+            value, origin = line.split("  # ")
+            origins[value.strip()] = origin
+    assert origins["rows: 2"] == "--set limits.rows"
+    assert origins["kind: async"] == "small.yaml:5:18"
+    assert origins["graphs: true"] == "default"
+    (tmp_path / "again.yaml").write_text(first)
+    again = syncopate("run", "again.yaml", "--dry-run", cwd=tmp_path).stdout
+    strip = lambda text: [line.split("  # ")[0].rstrip() for line in text.splitlines()
+                          if not line.startswith("#")]
+    assert strip(again) == strip(first)
 
 
 def test_an_older_run_is_replaced_only_by_force(tmp_path, small):
@@ -232,29 +291,6 @@ def test_an_older_run_is_replaced_only_by_force(tmp_path, small):
                        cwd=tmp_path)
     assert forced.returncode == 0
     assert metrics(tmp_path / "a")["tokens_digest"] != digest
-
-
-def test_a_killed_run_leaves_the_old_one_or_the_new_one(tmp_path, small):
-    """Killed at a random moment, the target is what it was or what it was to be, and whole."""
-    begin = time.monotonic()
-    assert syncopate("run", small, "--out", "a", cwd=tmp_path).returncode == 0
-    duration = time.monotonic() - begin
-    seed = random.randrange(1 << 32)
-    moments = random.Random(seed)
-    for attempt in range(12):
-        program = subprocess.Popen(
-            [PROGRAM, "run", str(small), "--out", "a", "--force", "--set", f"runtime.seed={attempt}"],
-            cwd=tmp_path, stdout=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0, 1.2 * duration))
-        program.kill()
-        program.wait()
-        files = {f.name for f in (tmp_path / "a").iterdir()}
-        assert files == FILES | {"timeline.json"}, f"seed {seed}, attempt {attempt}"
-        environment = json.loads((tmp_path / "a" / "environment.json").read_text())
-        config = (tmp_path / "a" / "config.yaml").read_text()
-        assert f"seed: {environment['seeds']['runtime']}" in config
-    others = [f.name for f in tmp_path.iterdir() if f.name not in {"a", "small.yaml"}]
-    assert all(name.startswith(".a.partial-") for name in others), others
 
 
 def test_check_finds_the_races_of_a_strategy_without_events(tmp_path, small):
@@ -296,6 +332,11 @@ def test_check_names_the_file_that_contradicts_itself(tmp_path, small):
     found = syncopate("check", "run", cwd=tmp_path)
     assert found.returncode == 3
     assert "timeline.json" in found.stderr and "4242" in found.stderr
+    file.write_text(json.dumps(timeline)[:5000])
+    cut = syncopate("check", "run", cwd=tmp_path)
+    assert cut.returncode == 3
+    assert cut.stderr == ("syncopate: run/timeline.json: not JSON from byte 5001 on: was it cut off "
+                          "or edited?\n")
     file.unlink()
     os.mkfifo(file)
     assert "no timeline.json" in syncopate("check", "run", cwd=tmp_path).stderr
@@ -312,7 +353,11 @@ def test_help_version_and_list_succeed(tmp_path):
     help_text = syncopate("--help", cwd=tmp_path)
     assert help_text.returncode == 0
     assert "syncopate run configs/post/sync.yaml" in help_text.stdout
-    assert syncopate("run", "--help", cwd=tmp_path).returncode == 0
+    for command in ["run", "check", "list", "schema"]:
+        assert f"\n  {command} " in help_text.stdout
+        of_command = syncopate(command, "--help", cwd=tmp_path)
+        assert of_command.returncode == 0
+        assert f"Examples:\n  syncopate {command}" in of_command.stdout
     assert syncopate("--version", cwd=tmp_path).stdout.startswith("syncopate ")
     listed = syncopate("list", cwd=tmp_path)
     assert listed.returncode == 0

@@ -67,6 +67,13 @@ TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
   EXPECT_EQ(std::get<GeneratedRequests>(c.requests).eos, 5U);
 }
 
+TEST_F(ConfigWith, AWindowIsAPairOfSteps) {
+  const Config c = with({"output.trace=on", "output.window=[3, 8]"});
+  EXPECT_EQ(c.output.window, (std::array<std::uint32_t, 2>{3, 8}));
+  EXPECT_THAT(to_yaml(c), HasSubstr("window: [3, 8]"));
+  EXPECT_FALSE(with({}).output.window);
+}
+
 TEST_F(ConfigWith, TheLastOverrideOfAValueHolds) {
   EXPECT_EQ(with({"limits.rows=2", "limits.rows=3"}).limits.rows, 3U);
 }
@@ -81,11 +88,13 @@ TEST_F(ConfigWith, OverridesReachIntoLists) {
 
 TEST_F(ConfigWith, AWrongOverrideIsNamedAsItWasTyped) {
   EXPECT_THAT(error_with("strategy.slots=0"),
-              StartsWith("--set strategy.slots: strategy.slots: 0 is out of range"));
+              StartsWith("--set strategy.slots: 0 is out of range"));
   EXPECT_THAT(error_with("strategy.slot=2"),
               StartsWith("--set strategy.slot: unknown key 'slot' in strategy; did you mean"));
   EXPECT_THAT(error_with("strategy.kind=unordered"), StartsWith("--set strategy.kind: "));
   EXPECT_THAT(error_with("limits.pages=1"), HasSubstr("never fit the KV pool"));
+  EXPECT_THAT(error_with("requests=[{prompt: [1, 2], max_new_tokens: 0}]"),
+              StartsWith("--set requests: requests[0].max_new_tokens: 0 is out of range"));
   for (const char* malformed : {"strategy.slots", "=3", ".a=3", "a.=3", "a..b=3", ""}) {
     EXPECT_THAT(error_with(malformed), HasSubstr("expected PATH=VALUE")) << malformed;
   }
@@ -104,6 +113,26 @@ TEST_F(ConfigWith, ValuesRememberWhereTheyCameFrom) {
   EXPECT_THAT(c.origins.find("limits.rows").text(), "--set limits.rows");
   EXPECT_THAT(c.origins.find("limits.pages").text(), testing::EndsWith("a.yaml:6:38"));
   EXPECT_FALSE(c.origins.written("strategy.graphs"));
+}
+
+TEST_F(ConfigWith, TheKeysThatAShorthandStandsForComeFromItsPlace) {
+  const ResolvedConfig c = load_config(file_);
+  EXPECT_THAT(c.origins.find("requests.prompt_tokens.min").text(),
+              testing::EndsWith("a.yaml:5:37"));
+  EXPECT_TRUE(c.origins.written("requests.prompt_tokens.max"));
+}
+
+TEST_F(ConfigWith, EachValueSaysWhereItComesFromAndTheTextReadsTheSame) {
+  const ResolvedConfig c = load_config(
+      file_, {.sets = {"limits.rows=2", "requests=[{prompt: [1, 2], max_new_tokens: 3}]"},
+              .runtime = "cpu"});
+  const std::string text = to_yaml_with_origins(c);
+  EXPECT_THAT(text, HasSubstr("  kind: cpu             # --runtime runtime.kind\n"));
+  EXPECT_THAT(text, HasSubstr("  rows: 2               # --set limits.rows\n"));
+  EXPECT_THAT(text, HasSubstr("  slots: 2              # default\n"));
+  EXPECT_THAT(text, HasSubstr("max_new_tokens: 3, eos: null}  # --set requests\n"));
+  EXPECT_THAT(text, HasSubstr("  tokens: 32            # " + file_.string() + ":6:"));
+  EXPECT_EQ(to_yaml(load_config(scratch_.write("again.yaml", text)).config), to_yaml(c.config));
 }
 
 TEST_F(ConfigWith, WrittenBackItReadsTheSame) {

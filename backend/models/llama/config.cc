@@ -141,7 +141,7 @@ LlamaConfig parse_config(std::string_view json, const std::string& source) {
   Json parsed;
   try {
     parsed = Json::parse(json);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // not only parse_error: 1e999 is out of range
     throw ConfigError(source + ": " + error.what());
   }
   const Section root(parsed, source);

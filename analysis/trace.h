@@ -1,0 +1,52 @@
+// Traces: a timeline in the layout that PyTorch's profiler writes (Chrome trace events as Kineto
+// writes them, gzip), for Perfetto and for tools that read PyTorch's traces.
+//
+// Rows. A host has a row in the process `process`: its steps (`ProfilerStep#N`, from the host's
+// first operation of step N to its first of the next, category user_annotation), its spans
+// (cpu_op) and its calls (cuda_runtime; cuda_driver for flags). A device is a process of its own,
+// whose pid is the device's number, with a row for each stream (kernel, gpu_memcpy) and one for
+// what was waited for (cuda_sync). The legacy default stream is stream 7, as in PyTorch; others
+// count from 13. A graph's nodes are kernels of its launch: those captured in its first lane stand
+// in the launching stream's row, those of further lanes in rows of their own, so that slices of a
+// row never overlap. Where nodes have no times, the whole launch is one kernel.
+//
+// Order. Each call has a correlation id, which what it started carries too; a launch and each slice
+// that it started are joined by an `ac2g` flow. A call's id is the same whatever the window.
+//
+// Times. Microseconds with three decimals: the timeline's nanoseconds, exactly. A timeline knows
+// the order of records, waits and queries but not their times: they stand, with no duration, at the
+// end of the timed call before them. In cuda_sync, `Event Sync` and `Stream Sync` are the times
+// that a host was blocked, and `Stream Wait Event` is the wait of a stream, put where its call is;
+// none of them is device work.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "backend/runtime/timeline.h"
+
+namespace syncopate::analysis {
+
+/// Steps first..last, both included.
+struct StepWindow {
+  std::int32_t first = std::numeric_limits<std::int32_t>::min();  ///< As by default: all there is,
+  std::int32_t last = std::numeric_limits<std::int32_t>::max();   ///< also what is of no step.
+};
+
+struct TraceOptions {
+  StepWindow window;
+  std::int64_t process =
+      0;  ///< Of the hosts' rows. One that is a device's pid is raised past them.
+  std::string device = "device";  ///< What the devices are: the name in deviceProperties.
+};
+
+/// Writes `timeline`, which must have Detail::kAll, to `file`, in one pass and through a buffer of
+/// fixed size: memory does not grow with the run. The same timeline and options give the same
+/// bytes. What was at `file` is lost when writing fails. Throws FileError, which names the file,
+/// and InvalidTimelineError.
+void write_trace(const runtime::Timeline& timeline, const std::filesystem::path& file,
+                 const TraceOptions& options = {});
+
+}  // namespace syncopate::analysis

@@ -1,0 +1,35 @@
+#include "experiments/run/available.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "experiments/run/engines.h"
+#include "experiments/run/models.h"
+#include "experiments/yaml/error.h"
+
+namespace syncopate::experiments {
+
+void check_available(const ResolvedConfig& config) {
+  const auto fail = [&](const char* path, const std::string& message) {
+    throw yaml::ConfigError(config.origins.find(path), fmt::format("{}: {}", path, message));
+  };
+  const RuntimeConfig& runtime = config.config.runtime;
+  if (const std::string missing = what_is_missing(runtime.kind); !missing.empty()) {
+    fail("runtime.kind",
+         fmt::format("{} is not available: {}", yaml::name_of(runtime.kind), missing));
+  }
+  const auto* llama = std::get_if<LlamaModelConfig>(&config.config.model);
+  if (llama == nullptr || needs_sizes_only(config)) return;
+  if (const std::string missing = what_is_missing(LlamaModelConfig::kKind); !missing.empty()) {
+    fail("model.kind", fmt::format("llama is not available: {}", missing));
+  }
+  std::error_code error;
+  if (llama->checkpoint && !std::filesystem::is_directory(*llama->checkpoint, error)) {
+    fail("model.checkpoint", "no such folder: " + *llama->checkpoint);
+  }
+}
+
+}  // namespace syncopate::experiments
