@@ -154,7 +154,7 @@ Shape shape_of(const Key& key, T& value) {
     typename T::value_type made{};
     shape.kind = Shape::Kind::kList;
     shape.options.push_back(shape_of(key, made));
-  } else if constexpr (kIsArray<T>) {
+  } else if constexpr (FixedList<T>) {
     typename T::value_type made{};
     shape.kind = Shape::Kind::kList;
     shape.length = std::tuple_size_v<T>;
