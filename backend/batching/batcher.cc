@@ -170,7 +170,9 @@ bool Batcher::dispatch(Host& host, std::int32_t step, bool previous_in_flight) {
   record.slot = slot.index;
   record.rows = slot.rows;
   record.tokens = slot.tokens;
+  record.changed_rows = slot.cost.changed_rows;
   record.kv_tokens = slot.cost.kv_tokens;
+  record.attention_pairs = slot.cost.attention_pairs;
   strategy_->dispatch(host, runner, in_flight(step).events);
   return true;
 }

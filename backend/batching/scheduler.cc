@@ -100,8 +100,13 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
       max_kv_tokens_ = std::max(max_kv_tokens_, row.position);
       steps_to_end_ = std::min(steps_to_end_, row.end_position - row.position);
     }
+    attention_pairs_ = kv_tokens_;
+    for (const Row& row : std::span(rows_).last(prefills_)) {
+      attention_pairs_ += std::uint64_t{row.position} * (row.position - 1) / 2;  // p (p + 1) / 2 - p
+    }
   } else {
     kv_tokens_ += rows_.size();
+    attention_pairs_ = kv_tokens_;
     ++max_kv_tokens_;
     --steps_to_end_;
   }
@@ -111,6 +116,7 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
   slot.cost.changed_rows = changed_rows_;
   slot.cost.kv_tokens = kv_tokens_;
   slot.cost.max_kv_tokens = max_kv_tokens_;
+  slot.cost.attention_pairs = attention_pairs_;
   return true;
 }
 
