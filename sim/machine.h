@@ -107,7 +107,7 @@ class Machine {
   void add_waiter(std::uint32_t stream, std::uint32_t waiter, std::uint64_t sequence);
   void wake_waiters(StreamQueue& stream);
   void hand_over(std::uint32_t stream);  // go_on(), once the stream has heard of it
-  void go_on(std::uint32_t stream);  // what held its first command holds it no more
+  void go_on(std::uint32_t stream);      // what held its first command holds it no more
 
   // Tasks: the first command of a stream, or a node.
   void task_started(std::uint32_t task);

@@ -102,7 +102,8 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
     }
     attention_pairs_ = kv_tokens_;
     for (const Row& row : std::span(rows_).last(prefills_)) {
-      attention_pairs_ += std::uint64_t{row.position} * (row.position - 1) / 2;  // p (p + 1) / 2 - p
+      attention_pairs_ +=
+          std::uint64_t{row.position} * (row.position - 1) / 2;  // p (p + 1) / 2 - p
     }
   } else {
     kv_tokens_ += rows_.size();

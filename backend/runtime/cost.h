@@ -28,7 +28,7 @@ struct Cost {
   /// Pairs of a token computed and a KV entry that it attends to: kv_tokens for rows that decode,
   /// about half the square of its length for a prompt.
   std::uint64_t attention_pairs = 0;
-  Nanos fixed_ns = 0;               ///< Added as it is.
+  Nanos fixed_ns = 0;  ///< Added as it is.
 };
 
 }  // namespace syncopate::runtime

@@ -15,7 +15,6 @@ using runtime::Work;
 
 constexpr std::chrono::seconds kStepsBudget{20};
 
-
 void fit_spans(const MeasuredProgram& program, Calibration& out) {
   Observations prepare(3);
   Observations update(2);
@@ -67,17 +66,17 @@ void fit_kernels(const MeasuredProgram& program, Calibration& out) {
 
 void take_runtime(const MeasuredRuntime& runtime, const MeasuredCalls& calls, Calibration& out) {
   sim::HardwareProfile& profile = out.profile;
-  profile.host = {.kernel_launch_us = calls.kernel_launch,
-                  .graph_launch_us =
-                      std::max(0.0, calls.graph_launch - runtime.graph_launch_per_node_us),
-                  .graph_launch_per_node_us = runtime.graph_launch_per_node_us,
-                  .copy_us = calls.copy,
-                  .record_us = calls.record,
-                  .wait_us = calls.wait,
-                  .signal_us = runtime.signal_us,
-                  .query_us = runtime.query_us,
-                  .synchronize_us = runtime.synchronize_us,
-                  .wake_us = calls.wake};
+  profile.host = {
+      .kernel_launch_us = calls.kernel_launch,
+      .graph_launch_us = std::max(0.0, calls.graph_launch - runtime.graph_launch_per_node_us),
+      .graph_launch_per_node_us = runtime.graph_launch_per_node_us,
+      .copy_us = calls.copy,
+      .record_us = calls.record,
+      .wait_us = calls.wait,
+      .signal_us = runtime.signal_us,
+      .query_us = runtime.query_us,
+      .synchronize_us = runtime.synchronize_us,
+      .wake_us = calls.wake};
   profile.launch.latency_us = calls.launch_latency;
   profile.launch.handover_us = calls.handover;
   profile.graph = runtime.graph;

@@ -58,7 +58,8 @@ VectorXd Observations::durations() const {
 
 Fit fit_terms(const Observations& observations) {
   const VectorXd durations = observations.durations();
-  // Divided by its duration, each observation should come to 1; what is missing is a relative error.
+  // Divided by its duration, each observation should come to 1; what is missing is a relative
+  // error.
   const MatrixXd shares = durations.cwiseInverse().asDiagonal() * observations.amounts();
   const VectorXd ones = VectorXd::Ones(durations.size());
   VectorXd terms = nnls(shares, ones);

@@ -40,8 +40,8 @@ VectorXd nnls(const MatrixXd& a, const VectorXd& b) {
   const auto in = [](const std::vector<Index>& set, Index i) {
     return std::ranges::find(set, i) != set.end();
   };
-  // Each round lowers the residual and ends with a set of columns that has not been seen before; the
-  // bound is for rounding errors alone.
+  // Each round lowers the residual and ends with a set of columns that has not been seen before;
+  // the bound is for rounding errors alone.
   for (Index round = 0; round < 10 * a.cols(); ++round) {
     const VectorXd descent = unit.transpose() * (b - unit * x);
     Index best = -1;

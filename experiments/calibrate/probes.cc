@@ -182,8 +182,7 @@ void measure_copies(const EngineFactory& make_engine, MeasuredRuntime& out) {
       {"pageable", Memory::kPageable, Memory::kDevice, &out.pageable, &out.pageable_fit},
   }};
   Runtime runtime(make_engine(), {.detail = runtime::Detail::kTimes, .removed_sites = {}});
-  const Stream stream =
-      runtime.make_stream(kDevice, runtime::StreamKind::kNonBlocking, "copies");
+  const Stream stream = runtime.make_stream(kDevice, runtime::StreamKind::kNonBlocking, "copies");
   std::array<std::pair<Buffer, Buffer>, directions.size()> buffers;
   for (std::size_t d = 0; d < directions.size(); ++d) {
     buffers[d] = {runtime.make_buffer(kDevice, directions[d].from, kCopyBytes.back(), "from"),
@@ -208,8 +207,8 @@ void measure_copies(const EngineFactory& make_engine, MeasuredRuntime& out) {
     for (const std::uint64_t bytes : kCopyBytes) {
       std::vector<double> durations;
       for (const Operation& op : runtime.timeline().operations) {
-        if (op.step == runtime::kNoStep || op.bytes != bytes || op.kind == OperationKind::kHostBlock ||
-            std::string_view(op.name) != direction.name) {
+        if (op.step == runtime::kNoStep || op.bytes != bytes ||
+            op.kind == OperationKind::kHostBlock || std::string_view(op.name) != direction.name) {
           continue;
         }
         durations.push_back(static_cast<double>(op.end - op.start));

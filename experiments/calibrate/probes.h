@@ -20,7 +20,6 @@ struct MeasuredRuntime {
 };
 
 /// About a second on CPU threads.
-MeasuredRuntime measure_runtime(const EngineFactory& make_engine,
-                                const OnCalibration& on_progress);
+MeasuredRuntime measure_runtime(const EngineFactory& make_engine, const OnCalibration& on_progress);
 
 }  // namespace syncopate::experiments

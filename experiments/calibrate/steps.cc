@@ -198,8 +198,8 @@ std::vector<batching::Request> calibration_requests(const models::BatchLimits& l
   // The longest prompt joins a batch that is full but for its row.
   const auto longest = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(entries / 2, limits.tokens - limits.rows + 1));
-  const auto most = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(entries - longest, kMostNewTokens));
+  const auto most =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(entries - longest, kMostNewTokens));
   std::vector<batching::Request> requests;
   const auto add = [&](std::size_t prompt, std::uint32_t new_tokens) {
     batching::Request& request = requests.emplace_back();
@@ -209,7 +209,8 @@ std::vector<batching::Request> calibration_requests(const models::BatchLimits& l
     }
     request.max_new_tokens = new_tokens;
   };
-  // A full batch of small requests while all is cold; then a step of as many tokens as there may be.
+  // A full batch of small requests while all is cold; then a step of as many tokens as there may
+  // be.
   for (std::uint32_t r = 0; r < limits.rows; ++r) add(1, kColdSteps + 1);
   for (std::uint32_t r = 0; r < limits.rows; ++r) add(r == 0 ? longest : 1, 2);
   const std::uint32_t count = kRequestsPerRow * limits.rows;

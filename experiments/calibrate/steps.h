@@ -49,8 +49,8 @@ struct MeasuredProgram {
 std::vector<batching::Request> calibration_requests(const models::BatchLimits& limits,
                                                     const models::Model& model);
 
-/// Runs the program on `requests`, ordered with graphs and asynchronous without, turn about: once to
-/// warm up, then 3 to 15 rounds, as many as fit into `budget`.
+/// Runs the program on `requests`, ordered with graphs and asynchronous without, turn about: once
+/// to warm up, then 3 to 15 rounds, as many as fit into `budget`.
 MeasuredProgram measure_program(const EngineFactory& make_engine, const models::Model& model,
                                 const models::BatchLimits& limits,
                                 const std::vector<batching::Request>& requests,

@@ -64,8 +64,8 @@ void print_fit(std::string_view name, const FitQuality& fit) {
 
 int calibrate_machine(const CalibrateArguments& arguments) {
   if (arguments.runtime != yaml::name_of(RuntimeKind::kCpu)) {
-    throw RefusedError(fmt::format("calibrate: --runtime {}: only cpu can be calibrated",
-                                   arguments.runtime));
+    throw RefusedError(
+        fmt::format("calibrate: --runtime {}: only cpu can be calibrated", arguments.runtime));
   }
   const fs::path target = arguments.out;
   std::error_code error;

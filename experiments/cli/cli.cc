@@ -140,7 +140,8 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   calibrate->add_flag("--force", calibration.force, "Replace the file if it is there");
   calibrate->footer(kCalibrateNotes);
   for (int i = 0; i < argc; ++i) {
-    calibration.command_line += fmt::format("{}{}", i == 0 ? "" : " ", i == 0 ? "syncopate" : argv[i]);
+    calibration.command_line +=
+        fmt::format("{}{}", i == 0 ? "" : " ", i == 0 ? "syncopate" : argv[i]);
   }
 
   CLI::App* list_command =

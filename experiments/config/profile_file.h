@@ -15,7 +15,7 @@
 namespace syncopate::experiments {
 
 struct ProfileFile {
-  std::string about;  ///< One line: which machine, measured or fitted, when.
+  std::string about;                     ///< One line: which machine, measured or fitted, when.
   std::optional<Provenance> provenance;  ///< Of a calibrated one.
   std::optional<ProfileRanges> ranges;
   sim::HardwareProfile profile;
@@ -116,7 +116,8 @@ void describe(V& v, KernelCost& c) {
   v(key("per_token_us", "Added for each token computed").range(0, kMaxMicros), c.per_token_us);
   v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").range(0, kMaxMicros),
     c.per_kv_ktoken_us);
-  v(key("per_attention_kpair_us", "Added for each 1,000 pairs of a token and an entry it attends to")
+  v(key("per_attention_kpair_us",
+        "Added for each 1,000 pairs of a token and an entry it attends to")
         .range(0, kMaxMicros),
     c.per_attention_kpair_us);
   v(key("sm", "Demand on the multiprocessors, a share").range(0, 1), c.sm);

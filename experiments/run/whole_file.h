@@ -12,8 +12,9 @@ class FileWriteError : public runtime::Error {
   using Error::Error;
 };
 
-/// Writes `text` under a temporary name beside `file`, flushes it to the disk and renames it; a file
-/// that is there is replaced only with `replace`. Throws FileWriteError, and then leaves nothing.
+/// Writes `text` under a temporary name beside `file`, flushes it to the disk and renames it; a
+/// file that is there is replaced only with `replace`. Throws FileWriteError, and then leaves
+/// nothing.
 void write_whole_file(const std::filesystem::path& file, std::string_view text, bool replace);
 
 }  // namespace syncopate::experiments

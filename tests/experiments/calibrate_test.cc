@@ -1,5 +1,5 @@
-// The calibrator on a machine whose profile is known: virtual time. Everything that it measures goes
-// through the seam, so it must find the figures that the machine was made of.
+// The calibrator on a machine whose profile is known: virtual time. Everything that it measures
+// goes through the seam, so it must find the figures that the machine was made of.
 #include "experiments/calibrate/calibrate.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,8 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheMiddleTwo) {
   EXPECT_EQ(median(none), 0);
 }
 
-// Steps of 1 to 8 rows: a base, terms a row, a token and 1,000 KV tokens, and one that is not there.
+// Steps of 1 to 8 rows: a base, terms a row, a token and 1,000 KV tokens, and one that is not
+// there.
 constexpr double kTerms[] = {2'600, 60, 200, 1'100, 0};
 
 Observations steps(unsigned seed, double noise, int disturbed_of_100) {

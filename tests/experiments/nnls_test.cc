@@ -57,9 +57,9 @@ TEST(Nnls, OfColumnsThatAreTheSameItUsesOne) {
 
 TEST(Nnls, RefusesWhatIsNoProblem) {
   EXPECT_THROW(nnls(MatrixXd::Ones(3, 1), VectorXd::Ones(2)), runtime::UsageError);
-  EXPECT_THROW(nnls(MatrixXd::Ones(1, 1),
-                    VectorXd::Constant(1, std::numeric_limits<double>::quiet_NaN())),
-               runtime::UsageError);
+  EXPECT_THROW(
+      nnls(MatrixXd::Ones(1, 1), VectorXd::Constant(1, std::numeric_limits<double>::quiet_NaN())),
+      runtime::UsageError);
 }
 
 /// The least residual of all sets of columns whose least-squares solution has no negative part.

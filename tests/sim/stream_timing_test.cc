@@ -205,9 +205,11 @@ TEST(StreamTiming, HostSpansAndSleepMoveTheHostsClock) {
 
 TEST(StreamTiming, KernelsAreChargedByTheTermsOfTheirWork) {
   HardwareProfile profile;
-  profile.kernel(Work::kForward) = {
-      .base_us = 100, .per_row_us = 1.5, .per_token_us = 0.25, .per_kv_ktoken_us = 8,
-      .per_attention_kpair_us = 2};
+  profile.kernel(Work::kForward) = {.base_us = 100,
+                                    .per_row_us = 1.5,
+                                    .per_token_us = 0.25,
+                                    .per_kv_ktoken_us = 8,
+                                    .per_attention_kpair_us = 2};
   VirtualMachine machine(profile);
   const Stream stream = machine.stream();
   machine.run([&](Host& host) {
