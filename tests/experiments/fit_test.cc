@@ -23,15 +23,16 @@ constexpr double kTerms[] = {2'600, 60, 200, 1'100, 0};
 Observations steps(unsigned seed, double noise, int disturbed_of_100) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> even(0, 1);
+  const auto below = [&random](unsigned bound) { return static_cast<int>(random() % bound); };
   Observations out(5);
   for (int i = 0; i < 200; ++i) {
-    const double rows = 1 + random() % 8;
-    const double tokens = i % 4 == 0 ? rows + random() % 100 : rows;
-    const double kv = (tokens + rows * (random() % 200)) / 1e3;
+    const double rows = 1 + below(8);
+    const double tokens = i % 4 == 0 ? rows + below(100) : rows;
+    const double kv = (tokens + rows * below(200)) / 1e3;
     const double pairs = kv + (tokens - rows) * (tokens - rows) / 2e3;
     double duration = kTerms[0] + kTerms[1] * rows + kTerms[2] * tokens + kTerms[3] * kv;
     duration *= 1 + noise * (2 * even(random) - 1);
-    if (static_cast<int>(random() % 100) < disturbed_of_100) duration *= 2 + even(random);
+    if (below(100) < disturbed_of_100) duration *= 2 + even(random);
     out.add({1, rows, tokens, kv, pairs}, duration);
   }
   return out;
