@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <concepts>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -39,9 +39,10 @@ struct RoundDoubles {
 
 std::string text_of(const nlohmann::ordered_json& value) { return value.get<std::string>(); }
 
-Provenance provenance(const CalibrateArguments& arguments, const Config& config,
-                      Calibration& calibration) {
-  const nlohmann::ordered_json about = environment(config);
+Provenance provenance(const CalibrateArguments& arguments, const ResolvedConfig& resolved,
+                      const Calibration& calibration) {
+  const nlohmann::ordered_json about = environment(resolved);
+  const Config& config = resolved.config;
   return {.command = arguments.command_line,
           .program = text_of(about["program"]),
           .revision = text_of(about["revision"]),
@@ -96,7 +97,7 @@ int calibrate_machine(const CalibrateArguments& arguments) {
                             });
   }
   ProfileFile profile;
-  profile.provenance = provenance(arguments, config.config, calibration);
+  profile.provenance = provenance(arguments, config, calibration);
   profile.ranges = calibration.ranges;
   profile.profile = calibration.profile;
   profile.about = fmt::format("{} threads of {}, model {}; calibrated {}",
