@@ -59,24 +59,27 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
             ns(host.query_us),         ns(host.synchronize_us),  ns(host.wake_us)};
   graph_launch_per_node_ = host.graph_launch_per_node_us * kNsPerUs;
 
-  require_terms(
-      {profile.launch.latency_us, profile.graph.start_latency_us, profile.graph.node_gap_us},
-      "latencies and gaps must be 0 to 1e12 us");
+  require_terms({profile.launch.latency_us, profile.launch.handover_us,
+                 profile.graph.start_latency_us, profile.graph.node_gap_us},
+                "latencies and gaps must be 0 to 1e12 us");
   require(profile.launch.queue_depth >= 1, "the launch queue's depth must be at least 1");
   launch_latency_ = ns(profile.launch.latency_us);
+  handover_ = ns(profile.launch.handover_us);
   queue_depth_ = profile.launch.queue_depth;
   graph_start_latency_ = ns(profile.graph.start_latency_us);
   node_gap_ = ns(profile.graph.node_gap_us);
 
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const KernelCost& kernel = profile.kernels[i];
-    require_terms({kernel.base_us, kernel.per_row_us, kernel.per_token_us, kernel.per_kv_ktoken_us},
+    require_terms({kernel.base_us, kernel.per_row_us, kernel.per_token_us, kernel.per_kv_ktoken_us,
+                   kernel.per_attention_kpair_us},
                   "kernel costs must be 0 to 1e12 us");
     require_share(kernel.sm);
     require_share(kernel.bandwidth);
     require_share(kernel.holds);
     kernels_[i] = {kernel.base_us * kNsPerUs, kernel.per_row_us * kNsPerUs,
-                   kernel.per_token_us * kNsPerUs, kernel.per_kv_ktoken_us};
+                   kernel.per_token_us * kNsPerUs, kernel.per_kv_ktoken_us,
+                   kernel.per_attention_kpair_us};
     demands_[i] = {kernel.sm, kernel.bandwidth, kernel.holds};
   }
   for (std::size_t i = 0; i < profile.spans.size(); ++i) {
@@ -104,7 +107,8 @@ Nanos CostModel::kernel(const runtime::Cost& cost) const {
   const KernelTerms& terms = kernels_[static_cast<std::size_t>(cost.work)];
   const double ns = terms.base + terms.per_row * static_cast<double>(cost.rows) +
                     terms.per_token * static_cast<double>(cost.tokens) +
-                    terms.per_kv_token * static_cast<double>(cost.kv_tokens);
+                    terms.per_kv_token * static_cast<double>(cost.kv_tokens) +
+                    terms.per_pair * static_cast<double>(cost.attention_pairs);
   return round(ns) + cost.fixed_ns;
 }
 

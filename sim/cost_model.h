@@ -36,6 +36,7 @@ class CostModel {
     return calls_.graph_launch + round(graph_launch_per_node_ * static_cast<double>(nodes));
   }
   runtime::Nanos launch_latency() const { return launch_latency_; }
+  runtime::Nanos handover() const { return handover_; }
   std::uint32_t queue_depth() const { return queue_depth_; }
   runtime::Nanos graph_start_latency() const { return graph_start_latency_; }
   runtime::Nanos node_gap() const { return node_gap_; }
@@ -56,7 +57,7 @@ class CostModel {
 
  private:
   struct KernelTerms {
-    double base, per_row, per_token, per_kv_token;
+    double base, per_row, per_token, per_kv_token, per_pair;
   };
   struct SpanTerms {
     double base, per_row, per_changed_row;
@@ -71,6 +72,7 @@ class CostModel {
   Calls calls_;
   double graph_launch_per_node_;
   runtime::Nanos launch_latency_;
+  runtime::Nanos handover_;
   std::uint32_t queue_depth_;
   runtime::Nanos graph_start_latency_;
   runtime::Nanos node_gap_;

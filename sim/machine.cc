@@ -90,6 +90,9 @@ void Machine::step() {
     case Kind::kFluid:
       end_kernels(index);
       break;
+    case Kind::kHandOver:
+      go_on(index);
+      break;
   }
   while (!runnable_.empty()) {
     const std::uint32_t stream = runnable_.front();
@@ -185,11 +188,19 @@ void Machine::wake_waiters(StreamQueue& stream) {
     } else if (waiter < devices_.size()) {
       hosts_.wake(static_cast<int>(waiter), now_);
     } else {
-      go_on(waiter - static_cast<std::uint32_t>(devices_.size()));
+      hand_over(waiter - static_cast<std::uint32_t>(devices_.size()));
     }
     waiter = next;
   }
   stream.last_waiter = last_kept;
+}
+
+void Machine::hand_over(std::uint32_t stream) {
+  if (costs_.handover() == 0) {
+    go_on(stream);
+  } else {
+    after(costs_.handover(), Kind::kHandOver, stream);
+  }
 }
 
 void Machine::go_on(std::uint32_t stream) {
@@ -255,7 +266,7 @@ void Machine::set_flag(std::uint32_t flag, std::uint64_t value) {
       if (Operation* operation = operation_of(task)) operation->end = now_;
       end_node(index_of(task));
     } else {
-      go_on(index_of(task));
+      hand_over(index_of(task));
     }
   }
 }

@@ -60,7 +60,7 @@ class Machine {
 
  private:
   // What an event, a kernel or a copy is about: a number with its kind in the low bits.
-  enum class Kind : std::uint32_t { kStream, kNode, kGraph, kCopyEngine, kFluid };
+  enum class Kind : std::uint32_t { kStream, kNode, kGraph, kCopyEngine, kFluid, kHandOver };
   static constexpr std::uint32_t kKindBits = 3;
   static std::uint32_t pack(Kind kind, std::uint32_t index) {
     return index << kKindBits | static_cast<std::uint32_t>(kind);
@@ -106,7 +106,8 @@ class Machine {
   void complete_first(std::uint32_t stream);
   void add_waiter(std::uint32_t stream, std::uint32_t waiter, std::uint64_t sequence);
   void wake_waiters(StreamQueue& stream);
-  void go_on(std::uint32_t stream);  // what held its first command holds it no more
+  void hand_over(std::uint32_t stream);  // go_on(), once the stream has heard of it
+  void go_on(std::uint32_t stream);      // what held its first command holds it no more
 
   // Tasks: the first command of a stream, or a node.
   void task_started(std::uint32_t task);

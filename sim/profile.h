@@ -31,7 +31,9 @@ struct HostCallCosts {
 
 /// The way from the host to the device.
 struct LaunchPath {
-  double latency_us = 0;  ///< End of the host's call to the earliest start on the device.
+  double latency_us = 0;   ///< End of the host's call to the earliest start on the device.
+  double handover_us = 0;  ///< From a point of one stream, or a flag's value, being reached to a
+                           ///< stream that was held by it going on.
   std::uint32_t queue_depth = 1024;  ///< Commands of a stream that may be pending (not yet done); a
                                      ///< call that finds its stream full holds the host. >= 1.
 };
@@ -46,7 +48,9 @@ struct KernelCost {
   double base_us = 0;
   double per_row_us = 0;
   double per_token_us = 0;
-  double per_kv_ktoken_us = 0;  ///< Per 1,000 KV tokens read, summed over the rows.
+  double per_kv_ktoken_us = 0;        ///< Per 1,000 KV tokens read, summed over the rows.
+  double per_attention_kpair_us = 0;  ///< Per 1,000 pairs of a token and a KV entry that it attends
+                                      ///< to. In decode the same count as the KV tokens.
 
   /// Shares of the device, 0 to 1. Demands slow down what runs at the same time once their sum
   /// exceeds 1; 0 neither slows nor is slowed.

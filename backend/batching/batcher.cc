@@ -176,7 +176,9 @@ bool Batcher::dispatch(Host& host, std::int32_t step, bool previous_in_flight) {
   record.tokens = slot.tokens;
   record.prefill_rows = scheduler_.prefill_rows();
   record.preempted = scheduler_.preempted();
+  record.changed_rows = slot.cost.changed_rows;
   record.kv_tokens = slot.cost.kv_tokens;
+  record.attention_pairs = slot.cost.attention_pairs;
   strategy_->dispatch(host, runner, in_flight(step).events);
   return true;
 }

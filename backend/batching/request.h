@@ -62,11 +62,13 @@ struct StepRecord {
   std::uint32_t slot = 0;
   std::uint32_t rows = 0;
   std::uint32_t tokens = 0;
-  std::uint32_t prefill_rows = 0;  ///< Of the rows, those that compute prompts or recompute.
-  std::uint32_t discarded = 0;     ///< Rows computed in vain: their request had ended meanwhile.
-  std::uint32_t preempted = 0;     ///< Requests that lost their pages when it was planned.
-  std::uint64_t kv_tokens = 0;     ///< KV entries that its rows attend to.
-  runtime::Nanos done = 0;         ///< When its tokens were known to the host.
+  std::uint32_t prefill_rows = 0;     ///< Of the rows, those that compute prompts or recompute.
+  std::uint32_t changed_rows = 0;     ///< Rows that joined, left or moved at its planning.
+  std::uint32_t discarded = 0;        ///< Rows computed in vain: their request had ended meanwhile.
+  std::uint32_t preempted = 0;        ///< Requests that lost their pages at its planning.
+  std::uint64_t kv_tokens = 0;        ///< KV entries that its rows attend to.
+  std::uint64_t attention_pairs = 0;  ///< Pairs of a token and an entry (runtime::Cost).
+  runtime::Nanos done = 0;            ///< When its tokens were known to the host.
 };
 
 }  // namespace syncopate::batching

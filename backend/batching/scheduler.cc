@@ -66,6 +66,7 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
     count_moved();
   } else {
     kv_tokens_ += count;
+    attention_pairs_ = kv_tokens_;
     ++max_kv_tokens_;
     --steps_to_end_;
   }
@@ -77,6 +78,7 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
   slot.cost.changed_rows = changed_rows_;
   slot.cost.kv_tokens = kv_tokens_;
   slot.cost.max_kv_tokens = max_kv_tokens_;
+  slot.cost.attention_pairs = attention_pairs_;
   return true;
 }
 
@@ -308,6 +310,7 @@ void Scheduler::arrange() {
 // Counts over all rows; a steady step only adds to it. Rows have moved on past the step's tokens.
 void Scheduler::count_moved() {
   kv_tokens_ = 0;
+  attention_pairs_ = 0;
   max_kv_tokens_ = 0;
   steps_to_end_ = UINT32_MAX;
   for (std::uint32_t r = 0; r < rows_.size(); ++r) {
@@ -316,6 +319,8 @@ void Scheduler::count_moved() {
     row.previous_row = planned && row.decodes() ? static_cast<std::int32_t>(r) : -1;
     if (!planned) continue;
     kv_tokens_ += row.position;
+    // The last of its tokens attends to all entries, each before it to one less.
+    attention_pairs_ += std::uint64_t{row.take} * row.position - row.take * (row.take - 1ULL) / 2;
     max_kv_tokens_ = std::max(max_kv_tokens_, row.position);
     steps_to_end_ = std::min(steps_to_end_, row.end_position - row.position);
   }

@@ -130,6 +130,7 @@ class Scheduler {
   std::uint32_t preempted_ = 0;
   std::uint32_t steps_to_end_ = 0;  // until some row has all its tokens planned
   std::uint64_t kv_tokens_ = 0;     // of the step planned last
+  std::uint64_t attention_pairs_ = 0;
   std::uint32_t max_kv_tokens_ = 0;
   bool ended_early_ = false;    // some row's request has, since the last plan
   bool may_admit_ = false;      // something came or was freed since admission last failed

@@ -25,7 +25,10 @@ struct Cost {
   std::uint32_t changed_rows = 0;   ///< Rows that joined, left or moved since the last step.
   std::uint32_t max_kv_tokens = 0;  ///< The longest row's KV length.
   std::uint64_t kv_tokens = 0;      ///< KV entries read, summed over the rows.
-  Nanos fixed_ns = 0;               ///< Added as it is.
+  /// Pairs of a token computed and a KV entry that it attends to: kv_tokens for rows that decode,
+  /// about half the square of its length for a prompt.
+  std::uint64_t attention_pairs = 0;
+  Nanos fixed_ns = 0;  ///< Added as it is.
 };
 
 }  // namespace syncopate::runtime

@@ -33,6 +33,9 @@ constexpr const char* kExamples = R"(Examples:
       and three of its steps, stream by stream, as wide as the terminal
   syncopate check runs/async_cpu-cpu
       the races of a finished run
+  syncopate calibrate --runtime cpu --out mine.yaml
+  syncopate run configs/demo/async_sim.yaml --set runtime.profile=$PWD/mine.yaml
+      the demo in virtual time, with this machine's own figures
   syncopate list
       what can stand in a configuration (docs/config.md says all of it)
   syncopate schema > syncopate.schema.json
@@ -76,6 +79,11 @@ constexpr const char* kSchemaExamples = R"(Examples:
       the same for hardware profiles
   syncopate schema --markdown
       docs/config.md)";
+
+constexpr const char* kCalibrateNotes =
+    R"(Takes about half a minute, and needs the machine for itself: what else runs on it is measured with
+it. The file says what was measured, how well the fitted terms give it back, and for which steps
+they hold.)";
 
 /// What is wrong with the first argument if it is to be a command and is none; CLI11 itself would
 /// only say that a command is missing.
@@ -122,6 +130,23 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   check->add_flag("--all", all, "Print every pair of accesses, not each kind of race once");
   check->footer(kCheckExamples);
 
+  CalibrateArguments calibration;
+  CLI::App* calibrate =
+      app.add_subcommand("calibrate", "Measure this machine; writes a hardware profile for sim");
+  calibrate->add_option("CONFIG", calibration.config,
+                        "Whose model and limits to measure with (default: the demo's)");
+  calibrate->add_option("--runtime", calibration.runtime, "What to measure: cpu")->required();
+  calibrate->add_option("--set", calibration.sets, "As for run")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  calibrate->add_option("--out", calibration.out, "The profile's file")->required();
+  calibrate->add_flag("--force", calibration.force, "Replace the file if it is there");
+  calibrate->footer(kCalibrateNotes);
+  for (int i = 0; i < argc; ++i) {
+    calibration.command_line +=
+        fmt::format("{}{}", i == 0 ? "" : " ", i == 0 ? "syncopate" : argv[i]);
+  }
+
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
   list_command->footer(kListExamples);
@@ -155,6 +180,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   }
   if (*run) return run_configs(arguments);
   if (*check) return check_run(folder, all);
+  if (*calibrate) return calibrate_machine(calibration);
   if (*list_command) return list();
   if (*schema) return print_schema(of_profile, as_markdown);
   return kUsageError;
@@ -181,6 +207,8 @@ int run(int argc, const char* const* argv) {
   } catch (const RunFolderError& error) {  // before any run: no run can be put there
     return report(error.what(), kUsageError);
   } catch (const NoRunError& error) {
+    return report(error.what(), kUsageError);
+  } catch (const RefusedError& error) {
     return report(error.what(), kUsageError);
   } catch (const std::bad_alloc&) {
     return report("out of memory", kRunFailed);

@@ -14,6 +14,11 @@ class NoRunError : public runtime::Error {
   using Error::Error;
 };
 
+/// A command was asked for what it does not do; nothing was written.
+class RefusedError : public runtime::Error {
+  using Error::Error;
+};
+
 struct RunArguments {
   std::vector<std::string> configs;
   std::optional<std::string> runtime;
@@ -35,5 +40,17 @@ int list();
 /// Prints the JSON Schema of a configuration or of a hardware profile, or the page that documents
 /// both.
 int print_schema(bool of_profile, bool as_markdown);
+
+struct CalibrateArguments {
+  std::string config;  ///< Whose model and limits; empty: the demo's.
+  std::string runtime = "cpu";
+  std::vector<std::string> sets;
+  std::string out;
+  bool force = false;
+  std::string command_line;  ///< As it was given, for the file.
+};
+
+/// Measures this machine and writes its hardware profile. Throws RefusedError.
+int calibrate_machine(const CalibrateArguments& arguments);
 
 }  // namespace syncopate::experiments::cli

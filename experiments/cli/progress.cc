@@ -15,15 +15,27 @@ ProgressLine::~ProgressLine() {
   if (shown_) std::fputs("\r\033[K", stderr);
 }
 
-void ProgressLine::update(const Progress& progress) {
-  if (!terminal_) return;
+bool ProgressLine::is_due() {
+  if (!terminal_) return false;
   const Clock::time_point now = Clock::now();
-  if (now < next_) return;
+  if (now < next_) return false;
   next_ = now + std::chrono::milliseconds(250);
+  return true;
+}
+
+void ProgressLine::show(std::string_view text) {
   shown_ = true;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  fmt::print(stderr, "\r\033[K{}: {}", name_, describe(progress, seconds));
+  fmt::print(stderr, "\r\033[K{}: {}", name_, text);
   std::fflush(stderr);
+}
+
+void ProgressLine::update(std::string_view text) {
+  if (is_due()) show(text);
+}
+
+void ProgressLine::update(const Progress& progress) {
+  if (!is_due()) return;
+  show(describe(progress, std::chrono::duration<double>(Clock::now() - start_).count()));
 }
 
 std::string describe(const Progress& progress, double seconds) {

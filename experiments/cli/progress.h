@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "experiments/run/run.h"
 
@@ -18,9 +19,13 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void update(const Progress& progress);
+  void update(std::string_view text);
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool is_due();
+  void show(std::string_view text);
+
   std::string name_;
   bool terminal_;
   bool shown_ = false;

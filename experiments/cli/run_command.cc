@@ -92,6 +92,32 @@ void report_refusals(const Job& job, const RunResult& result) {
   }
 }
 
+/// Once a run: the first step for which the profile's terms are a guess.
+void warn_outside_ranges(const Job& job, const RunResult& result) {
+  if (!job.config.profile || !job.config.profile->ranges) return;
+  const ProfileRanges& ranges = *job.config.profile->ranges;
+  std::size_t outside = 0;
+  std::string first;
+  for (std::size_t i = 0; i < result.steps.size(); ++i) {
+    const batching::StepRecord& step = result.steps[i];
+    if (step.rows <= ranges.rows && step.tokens <= ranges.tokens &&
+        step.kv_tokens <= ranges.kv_tokens) {
+      continue;
+    }
+    if (outside++ == 0) {
+      first = fmt::format("step {}, with {} rows, {} tokens and {} KV tokens", i, step.rows,
+                          step.tokens, step.kv_tokens);
+    }
+  }
+  if (outside == 0) return;
+  std::fflush(stdout);
+  fmt::print(stderr,
+             "syncopate: {}: warning: {} of {} steps are larger than any that profile {} was "
+             "measured with; the first is {}\n",
+             job.config.file.string(), outside, result.steps.size(),
+             job.config.profile->profile.name, first);
+}
+
 /// What the command says of a run.
 struct Outcome {
   Json figures;
@@ -115,6 +141,7 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
     result = run_config(job.config, [&](const Progress& progress) { line.update(progress); });
   }
   report_refusals(job, result);
+  warn_outside_ranges(job, result);
   Outcome outcome{metrics(result), ""};
   if (arguments.timeline) outcome.timeline = timeline_text(job, result.timeline);
   RunFolder folder(job.target, arguments.force);

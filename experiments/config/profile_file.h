@@ -3,9 +3,11 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "experiments/config/provenance.h"
 #include "experiments/yaml/describe.h"
 #include "experiments/yaml/where.h"
 #include "sim/profile.h"
@@ -13,7 +15,9 @@
 namespace syncopate::experiments {
 
 struct ProfileFile {
-  std::string about;  ///< One line: which machine, measured or fitted, when.
+  std::string about;                     ///< One line: which machine, measured or fitted, when.
+  std::optional<Provenance> provenance;  ///< Of a calibrated one.
+  std::optional<ProfileRanges> ranges;
   sim::HardwareProfile profile;
 };
 
@@ -38,6 +42,8 @@ template <class V>
 void describe(V& v, ProfileFile& c) {
   using yaml::key, yaml::required;
   v(required("about", "One line: which machine, measured or fitted, when"), c.about);
+  v(key("provenance", "How it was measured, when `calibrate` wrote it"), c.provenance);
+  v(key("ranges", "Steps that it was measured with; sim warns outside"), c.ranges);
   sim::HardwareProfile& p = c.profile;
   v(required("host", "What calls cost the host thread"), p.host);
   v(key("launch", "From the host's call to the device"), p.launch);
@@ -85,6 +91,9 @@ void describe(V& v, LaunchPath& c) {
   using experiments::yaml::key;
   v(key("latency_us", "End of the call to the earliest start on the device").range(0, kMaxMicros),
     c.latency_us);
+  v(key("handover_us", "From a stream's point to a stream held by it going on")
+        .range(0, kMaxMicros),
+    c.handover_us);
   v(key("queue_depth", "Pending commands of a stream before calls block").range(1, 1 << 20),
     c.queue_depth);
 }
@@ -107,6 +116,10 @@ void describe(V& v, KernelCost& c) {
   v(key("per_token_us", "Added for each token computed").range(0, kMaxMicros), c.per_token_us);
   v(key("per_kv_ktoken_us", "Added for each 1,000 KV tokens read").range(0, kMaxMicros),
     c.per_kv_ktoken_us);
+  v(key("per_attention_kpair_us",
+        "Added for each 1,000 pairs of a token and an entry it attends to")
+        .range(0, kMaxMicros),
+    c.per_attention_kpair_us);
   v(key("sm", "Demand on the multiprocessors, a share").range(0, 1), c.sm);
   v(key("bandwidth", "Demand on memory bandwidth, a share").range(0, 1), c.bandwidth);
   v(key("holds", "Share of the block slots held from start to end").range(0, 1), c.holds);

@@ -236,14 +236,17 @@ TEST(SchedulerTest, TheCostCountsRowsTokensAndEntriesRead) {
   EXPECT_EQ(stepper.slot().cost.tokens, 8U);
   EXPECT_EQ(stepper.slot().cost.kv_tokens, 8U);
   EXPECT_EQ(stepper.slot().cost.max_kv_tokens, 5U);
+  EXPECT_EQ(stepper.slot().cost.attention_pairs, (1U + 2 + 3) + (1 + 2 + 3 + 4 + 5));
   EXPECT_EQ(stepper.slot().cost.changed_rows, 2U);
   stepper.step();
   EXPECT_EQ(stepper.slot().cost.tokens, 2U);
   EXPECT_EQ(stepper.slot().cost.kv_tokens, 4U + 6);
   EXPECT_EQ(stepper.slot().cost.max_kv_tokens, 6U);
+  EXPECT_EQ(stepper.slot().cost.attention_pairs, 4U + 6);
   EXPECT_EQ(stepper.slot().cost.changed_rows, 0U);
   stepper.step();
   EXPECT_EQ(stepper.slot().cost.kv_tokens, 5U + 7);
+  EXPECT_EQ(stepper.slot().cost.attention_pairs, 5U + 7);
 }
 
 TEST(SchedulerTest, WhatCanNeverBeServedIsRefusedAndTheRestIsServed) {

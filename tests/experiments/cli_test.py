@@ -380,3 +380,70 @@ def test_the_post_s_runs_come_out_as_published(tmp_path, config, seconds, active
     assert m["tokens_digest"] is None
     assert abs(m["total_time_s"] / seconds - 1) < 0.005
     assert abs(m["device_active_pct"] - active) < 0.3
+
+
+# -- calibrate
+
+
+def calibrate(small, *more, cwd):
+    return syncopate("calibrate", small, "--runtime", "cpu", *more, cwd=cwd)
+
+
+def test_calibrate_writes_a_profile_that_sim_runs_with(tmp_path, small):
+    done = calibrate(small, "--out", "mine.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("wrote mine.yaml\n")
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["mine.yaml", "small.yaml"]
+    text = (tmp_path / "mine.yaml").read_text()
+    for line in ('  runtime: "cpu"', "    kind: hash", "  processor_threads: ", "  revision: ",
+                 f'  command: "syncopate calibrate {small} --runtime cpu --out mine.yaml"',
+                 "      p95_error_pct: ", "ranges:\n  rows: 3\n"):
+        assert line in text, line
+    done = syncopate("run", small, "--set", "runtime.profile=./mine.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert metrics(tmp_path / "runs" / "small-sim")["races"] == 0
+
+
+def test_sim_warns_where_steps_are_larger_than_what_was_measured(tmp_path, small):
+    assert calibrate(small, "--out", "mine.yaml", cwd=tmp_path).returncode == 0
+    done = syncopate("run", small, "--set", "runtime.profile=./mine.yaml", "--set", "limits.rows=5",
+                     "--set", "requests.prompt_tokens=1", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "warning:" in done.stderr and "profile mine" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_calibrate_replaces_a_file_only_when_forced(tmp_path, small):
+    target = tmp_path / "mine.yaml"
+    target.write_text("mine")
+    done = calibrate(small, "--out", target, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"syncopate: {target} exists: --force replaces it\n"
+    assert target.read_text() == "mine"
+    assert calibrate(small, "--out", target, "--force", cwd=tmp_path).returncode == 0
+    assert "provenance:" in target.read_text()
+
+
+@pytest.mark.parametrize("runtime", ["cuda", "sim", "cpus"])
+def test_calibrate_refuses_what_it_cannot_measure(tmp_path, small, runtime):
+    done = syncopate("calibrate", small, "--runtime", runtime, "--out", "mine.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"syncopate: calibrate: --runtime {runtime}: only cpu can be calibrated\n"
+    assert not (tmp_path / "mine.yaml").exists()
+
+
+@pytest.mark.parametrize("out, said", [("nowhere/mine.yaml", "no such folder"), (".", "a folder")])
+def test_calibrate_refuses_a_target_that_cannot_be(tmp_path, small, out, said):
+    done = calibrate(small, "--out", out, "--force", cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_calibrate_without_a_configuration_takes_the_demos_model(tmp_path):
+    if len(models_of_this_build()) > 1:
+        pytest.skip("would take half a minute; without libtorch it ends with an error at once")
+    done = syncopate("calibrate", "--runtime", "cpu", "--out", "mine.yaml", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "model llama is not available" in done.stderr
+    assert not (tmp_path / "mine.yaml").exists()

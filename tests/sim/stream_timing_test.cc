@@ -205,8 +205,11 @@ TEST(StreamTiming, HostSpansAndSleepMoveTheHostsClock) {
 
 TEST(StreamTiming, KernelsAreChargedByTheTermsOfTheirWork) {
   HardwareProfile profile;
-  profile.kernel(Work::kForward) = {
-      .base_us = 100, .per_row_us = 1.5, .per_token_us = 0.25, .per_kv_ktoken_us = 8};
+  profile.kernel(Work::kForward) = {.base_us = 100,
+                                    .per_row_us = 1.5,
+                                    .per_token_us = 0.25,
+                                    .per_kv_ktoken_us = 8,
+                                    .per_attention_kpair_us = 2};
   VirtualMachine machine(profile);
   const Stream stream = machine.stream();
   machine.run([&](Host& host) {
@@ -215,10 +218,49 @@ TEST(StreamTiming, KernelsAreChargedByTheTermsOfTheirWork) {
     cost.rows = 4;
     cost.tokens = 20;
     cost.kv_tokens = 1'250;
+    cost.attention_pairs = 3'500;
     cost.fixed_ns = 7;
     host.launch(stream, "forward", cost, {}, idle_kernel());
   });
-  expect_times(machine.find("forward"), 0, 100'000 + 6'000 + 5'000 + 10'000 + 7);
+  expect_times(machine.find("forward"), 0, 100'000 + 6'000 + 5'000 + 10'000 + 7'000 + 7);
+}
+
+TEST(StreamTiming, AStreamThatWasHeldGoesOnAHandoverLater) {
+  HardwareProfile profile;
+  profile.launch.handover_us = 40;
+  VirtualMachine machine(profile);
+  const Stream first = machine.stream();
+  const Stream held = machine.stream();
+  const Stream late = machine.stream();
+  const Event event = machine.event();
+  machine.run([&](Host& host) {
+    host.launch(first, "first", takes(100'000), {}, idle_kernel());
+    host.record(event, first, "record");
+    host.wait(held, event, "wait");
+    host.launch(held, "held", takes(1'000), {}, idle_kernel());
+    // Comes to its wait when the event has long been reached: nothing holds it.
+    host.launch(late, "before", takes(200'000), {}, idle_kernel());
+    host.wait(late, event, "wait");
+    host.launch(late, "late", takes(1'000), {}, idle_kernel());
+  });
+  expect_times(machine.find("held"), 140'000, 141'000);
+  expect_times(machine.find("late"), 200'000, 201'000);
+}
+
+TEST(StreamTiming, AStreamThatWasHeldByAFlagGoesOnAHandoverLater) {
+  HardwareProfile profile;
+  profile.launch.handover_us = 40;
+  VirtualMachine machine(profile);
+  const Stream first = machine.stream();
+  const Stream held = machine.stream();
+  const Flag flag = machine->make_flag();
+  machine.run([&](Host& host) {
+    host.wait(held, flag, 1, "wait");
+    host.launch(held, "held", takes(1'000), {}, idle_kernel());
+    host.launch(first, "first", takes(100'000), {}, idle_kernel());
+    host.signal(first, flag, 1, "signal");
+  });
+  expect_times(machine.find("held"), 140'000, 141'000);
 }
 
 }  // namespace

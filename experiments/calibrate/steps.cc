@@ -1,0 +1,249 @@
+#include "experiments/calibrate/steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "backend/batching/batcher.h"
+#include "backend/runtime/error.h"
+#include "backend/runtime/runtime.h"
+#include "experiments/calibrate/fit.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using batching::StrategyKind;
+using runtime::Nanos;
+using runtime::Operation;
+using runtime::OperationKind;
+
+constexpr int kLeastRounds = 3;
+constexpr int kMostRounds = 15;
+/// A run's first steps meet cold caches and new threads.
+constexpr std::uint32_t kColdSteps = 3;
+constexpr std::uint32_t kRequestsPerRow = 3;
+constexpr std::uint32_t kMostNewTokens = 64;
+
+double micros(Nanos from, Nanos to) { return static_cast<double>(to - from) / 1e3; }
+double duration(const Operation* op) { return micros(op->start, op->end); }
+double issue(const Operation* op) { return micros(op->issue_begin, op->issue_end); }
+
+/// A run's operations of one step, by what they are there for; null where there are none.
+struct StepOperations {
+  const Operation* prepare = nullptr;
+  const Operation* h2d = nullptr;
+  const Operation* carry = nullptr;    ///< Without graphs.
+  const Operation* forward = nullptr;  ///< The graph, which has no other node, or the kernel.
+  const Operation* d2h = nullptr;
+  const Operation* block = nullptr;
+  const Operation* update = nullptr;
+};
+
+std::vector<StepOperations> by_step(const runtime::Timeline& timeline, std::size_t steps) {
+  std::vector<StepOperations> out(steps);
+  for (const Operation& operation : timeline.operations) {
+    if (operation.step < 0 || static_cast<std::size_t>(operation.step) >= steps) continue;
+    StepOperations& step = out[static_cast<std::size_t>(operation.step)];
+    const std::string_view name = operation.name;
+    switch (operation.kind) {
+      case OperationKind::kHostSpan:
+        if (name == "prepare") step.prepare = &operation;
+        if (name == "update") step.update = &operation;
+        break;
+      case OperationKind::kHostBlock:
+        step.block = &operation;
+        break;
+      case OperationKind::kCopyH2D:
+        step.h2d = &operation;
+        break;
+      case OperationKind::kCopyD2H:
+        step.d2h = &operation;
+        break;
+      case OperationKind::kGraph:
+        step.forward = &operation;
+        break;
+      case OperationKind::kKernel:
+        (name == "carry" ? step.carry : step.forward) = &operation;
+        break;
+      default:
+        break;
+    }
+  }
+  return out;
+}
+
+/// What was seen of one step in all rounds.
+struct StepSamples {
+  batching::StepRecord record;
+  std::vector<double> prepare, update, forward, carry;
+};
+using Samples = std::vector<StepSamples>;
+
+std::vector<MeasuredStep> medians(Samples& samples) {
+  std::vector<MeasuredStep> out;
+  for (std::size_t i = kColdSteps; i < samples.size(); ++i) {
+    StepSamples& step = samples[i];
+    out.push_back({step.record, median(step.prepare), median(step.update), median(step.forward),
+                   median(step.carry)});
+  }
+  return out;
+}
+
+struct CallSamples {
+  std::vector<double> copy_in, copy_out, graph, carry, forward;
+  std::vector<double> record, record_and_wait_in, record_and_wait_out;
+  std::vector<double> latency, handover, wake;
+};
+
+class Program {
+ public:
+  Program(const EngineFactory& make_engine, const models::Model& model,
+          const models::BatchLimits& limits, const std::vector<batching::Request>& requests)
+      : make_engine_(make_engine), model_(model), limits_(limits), requests_(requests) {}
+
+  void round(bool keep) {
+    run(StrategyKind::kOrdered, keep);
+    run(StrategyKind::kAsync, keep);
+  }
+  MeasuredProgram result();
+
+ private:
+  void run(StrategyKind kind, bool keep);
+  void take_calls_of_ordered(const StepOperations& step);
+  void take_calls_of_async(const StepOperations& step);
+
+  const EngineFactory& make_engine_;
+  const models::Model& model_;
+  const models::BatchLimits& limits_;
+  const std::vector<batching::Request>& requests_;
+  Samples ordered_, async_;
+  CallSamples calls_;
+};
+
+void Program::run(StrategyKind kind, bool keep) {
+  const bool ordered = kind == StrategyKind::kOrdered;
+  runtime::Runtime runtime(make_engine_(),
+                           {.detail = runtime::Detail::kTimes, .removed_sites = {}});
+  batching::BatcherOptions options;
+  options.strategy = kind;
+  options.graphs = ordered;
+  batching::Batcher batcher(runtime, runtime::Device{0}, model_, limits_, options, requests_);
+  const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
+  runtime.run(mains);
+  if (!keep) return;
+
+  const std::span<const batching::StepRecord> records = batcher.steps();
+  Samples& samples = ordered ? ordered_ : async_;
+  samples.resize(records.size());
+  const std::vector<StepOperations> steps = by_step(runtime.timeline(), records.size());
+  for (std::size_t i = kColdSteps; i < steps.size(); ++i) {
+    const StepOperations& step = steps[i];
+    samples[i].record = records[i];
+    samples[i].prepare.push_back(duration(step.prepare));
+    samples[i].update.push_back(duration(step.update));
+    samples[i].forward.push_back(duration(step.forward));
+    if (step.carry != nullptr) samples[i].carry.push_back(duration(step.carry));
+    ordered ? take_calls_of_ordered(step) : take_calls_of_async(step);
+  }
+}
+
+void Program::take_calls_of_ordered(const StepOperations& step) {
+  calls_.copy_in.push_back(issue(step.h2d));
+  calls_.copy_out.push_back(issue(step.d2h));
+  calls_.graph.push_back(issue(step.forward));
+  calls_.record_and_wait_in.push_back(micros(step.h2d->issue_end, step.forward->issue_begin));
+  calls_.record_and_wait_out.push_back(micros(step.forward->issue_end, step.d2h->issue_begin));
+  calls_.record.push_back(micros(step.d2h->issue_end, step.block->issue_begin));
+  calls_.latency.push_back(micros(step.h2d->issue_end, step.h2d->start));
+  calls_.handover.push_back(micros(step.forward->end, step.d2h->start));
+  calls_.wake.push_back(micros(step.d2h->end, step.block->end));
+}
+
+void Program::take_calls_of_async(const StepOperations& step) {
+  calls_.carry.push_back(issue(step.carry));
+  calls_.forward.push_back(issue(step.forward));
+}
+
+MeasuredProgram Program::result() {
+  MeasuredProgram out;
+  out.ordered = medians(ordered_);
+  out.async = medians(async_);
+  const auto of = [](std::vector<double>& values) { return std::max(0.0, median(values)); };
+  out.calls.copy = (of(calls_.copy_in) + of(calls_.copy_out)) / 2;
+  out.calls.graph_launch = of(calls_.graph);
+  out.calls.kernel_launch = (of(calls_.carry) + of(calls_.forward)) / 2;
+  out.calls.record = of(calls_.record);
+  const double both = (of(calls_.record_and_wait_in) + of(calls_.record_and_wait_out)) / 2;
+  out.calls.wait = std::max(0.0, both - out.calls.record);
+  out.calls.launch_latency = of(calls_.latency);
+  out.calls.handover = of(calls_.handover);
+  out.calls.wake = of(calls_.wake);
+  return out;
+}
+
+}  // namespace
+
+std::vector<batching::Request> calibration_requests(const models::BatchLimits& limits,
+                                                    const models::Model& model) {
+  const std::uint64_t pages = limits.pages / limits.rows;  // so that all rows fit at once
+  const std::uint64_t entries =
+      std::min<std::uint64_t>(pages * limits.page_tokens, model.max_positions());
+  if (entries < 8 || limits.tokens < limits.rows + 4) {
+    throw runtime::UsageError(
+        "calibrate: the limits leave no room: every row needs pages for 8 entries, and a step 4 "
+        "tokens more than rows");
+  }
+  // The longest prompt joins a batch that is full but for its row.
+  const auto longest = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(entries / 2, limits.tokens - limits.rows + 1));
+  const auto most =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(entries - longest, kMostNewTokens));
+  std::vector<batching::Request> requests;
+  const auto add = [&](std::size_t prompt, std::uint32_t new_tokens) {
+    batching::Request& request = requests.emplace_back();
+    request.prompt.resize(prompt);
+    for (std::size_t k = 0; k < prompt; ++k) {
+      request.prompt[k] = static_cast<std::int32_t>((requests.size() * 31 + k * 7) % model.vocab());
+    }
+    request.max_new_tokens = new_tokens;
+  };
+  // A full batch of small requests while all is cold; then a step of as many tokens as there may
+  // be.
+  for (std::uint32_t r = 0; r < limits.rows; ++r) add(1, kColdSteps + 1);
+  for (std::uint32_t r = 0; r < limits.rows; ++r) add(r == 0 ? longest : 1, 2);
+  const std::uint32_t count = kRequestsPerRow * limits.rows;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    // Spread evenly, and one not by the other: the R2 sequence (Roberts, 2018).
+    const double first = std::fmod((i + 1) * 0.7548776662466927, 1);
+    const double second = std::fmod((i + 1) * 0.5698402909980532, 1);
+    add(1 + static_cast<std::size_t>(first * longest),
+        1 + most / 4 + static_cast<std::uint32_t>(second * (most * 3 / 4)));
+  }
+  return requests;
+}
+
+MeasuredProgram measure_program(const EngineFactory& make_engine, const models::Model& model,
+                                const models::BatchLimits& limits,
+                                const std::vector<batching::Request>& requests,
+                                std::chrono::duration<double> budget,
+                                const OnCalibration& on_progress) {
+  using Clock = std::chrono::steady_clock;
+  Program program(make_engine, model, limits, requests);
+  on_progress("steps", 0);
+  const auto start = Clock::now();
+  program.round(/*keep=*/false);
+  const std::chrono::duration<double> one = Clock::now() - start;
+  const int rounds = static_cast<int>(std::clamp<double>(
+      budget / std::max(one, std::chrono::duration<double>(1e-3)), kLeastRounds, kMostRounds));
+  for (int i = 0; i < rounds; ++i) {
+    on_progress("steps", (i + 1.0) / (rounds + 1));
+    program.round(/*keep=*/true);
+  }
+  MeasuredProgram result = program.result();
+  result.rounds = rounds;
+  return result;
+}
+
+}  // namespace syncopate::experiments
