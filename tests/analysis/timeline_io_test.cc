@@ -169,7 +169,7 @@ TEST_F(TimelineFile, ThatIsWrongIsRefusedWithTheFileThePlaceAndTheReason) {
     bad.replace(bad.find(from), from.size(), to);
     return error_of(bad);
   };
-  EXPECT_THAT(error_of(good + "x"), StartsWith(file.string() + ": not JSON: "));
+  EXPECT_THAT(error_of(good + "x"), StartsWith(file.string() + ": not JSON from byte "));
   EXPECT_THAT(error_of(""), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("[]"), HasSubstr("format: stands in something that is not an object"));
   EXPECT_EQ(changed("\"version\":1", "\"version\":2"),

@@ -93,8 +93,8 @@ TEST_F(ConfigWith, AWrongOverrideIsNamedAsItWasTyped) {
               StartsWith("--set strategy.slot: unknown key 'slot' in strategy; did you mean"));
   EXPECT_THAT(error_with("strategy.kind=unordered"), StartsWith("--set strategy.kind: "));
   EXPECT_THAT(error_with("limits.pages=1"), HasSubstr("never fit the KV pool"));
-  EXPECT_THAT(error_with("requests=[{prompt: [1, 2], max_new_tokens: 0}]"),
-              StartsWith("--set requests: requests[0].max_new_tokens: 0 is out of range"));
+  EXPECT_THAT(error_with("requests=[{prompt: [1, 2], max_new_tokens: 20000000}]"),
+              StartsWith("--set requests: requests[0].max_new_tokens: 20000000 is out of range"));
   for (const char* malformed : {"strategy.slots", "=3", ".a=3", "a.=3", "a..b=3", ""}) {
     EXPECT_THAT(error_with(malformed), HasSubstr("expected PATH=VALUE")) << malformed;
   }
@@ -130,7 +130,7 @@ TEST_F(ConfigWith, EachValueSaysWhereItComesFromAndTheTextReadsTheSame) {
   EXPECT_THAT(text, HasSubstr("  kind: cpu             # --runtime runtime.kind\n"));
   EXPECT_THAT(text, HasSubstr("  rows: 2               # --set limits.rows\n"));
   EXPECT_THAT(text, HasSubstr("  slots: 2              # default\n"));
-  EXPECT_THAT(text, HasSubstr("max_new_tokens: 3, eos: null}  # --set requests\n"));
+  EXPECT_THAT(text, HasSubstr("cancel_tokens: 0}  # --set requests\n"));
   EXPECT_THAT(text, HasSubstr("  tokens: 32            # " + file_.string() + ":6:"));
   EXPECT_EQ(to_yaml(load_config(scratch_.write("again.yaml", text)).config), to_yaml(c.config));
 }
