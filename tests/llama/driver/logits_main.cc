@@ -32,7 +32,7 @@ void write_logits(const Arguments& arguments) {
   limits.page_tokens = arguments.page_tokens;
   limits.pages_per_row = (length + limits.page_tokens - 1) / limits.page_tokens;
   limits.pages = limits.pages_per_row * limits.rows;
-  PagedRunner runner(*model, limits);
+  llama::PagedRunner runner(*model, limits);
 
   std::ofstream output(arguments.output, std::ios::binary);
   output.exceptions(std::ios::failbit | std::ios::badbit);
