@@ -30,7 +30,7 @@ void step(benchmark::State& state, const LlamaConfig& config, std::uint32_t rows
   limits.page_tokens = 16;
   limits.pages_per_row = (context + limits.page_tokens - 1) / limits.page_tokens;
   limits.pages = limits.pages_per_row * rows;
-  PagedRunner runner(*model, limits);
+  llama::PagedRunner runner(*model, limits);
   std::vector<RunnerRow> batch(rows);
   for (std::uint32_t r = 0; r < rows; ++r) {
     for (std::uint32_t p = 0; p < limits.pages_per_row; ++p)
