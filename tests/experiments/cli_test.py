@@ -440,10 +440,9 @@ def test_calibrate_refuses_a_target_that_cannot_be(tmp_path, small, out, said):
     assert said in done.stderr
 
 
-def test_calibrate_without_a_configuration_takes_the_demos_model(tmp_path):
-    if len(models_of_this_build()) > 1:
-        pytest.skip("would take half a minute; without libtorch it ends with an error at once")
-    done = syncopate("calibrate", "--runtime", "cpu", "--out", "mine.yaml", cwd=tmp_path)
-    assert done.returncode == 3
-    assert "model llama is not available" in done.stderr
-    assert not (tmp_path / "mine.yaml").exists()
+if os.path.exists(PROGRAM) and len(models_of_this_build()) == 1:  # with libtorch it would take half a minute
+    def test_calibrate_without_a_configuration_takes_the_demos_model(tmp_path):
+        done = syncopate("calibrate", "--runtime", "cpu", "--out", "mine.yaml", cwd=tmp_path)
+        assert done.returncode == 3
+        assert "model llama is not available" in done.stderr
+        assert not (tmp_path / "mine.yaml").exists()

@@ -1,6 +1,8 @@
 """Requests written out one by one: who is refused, who is served, and when."""
 
 import csv
+import itertools
+import json
 import os
 import pathlib
 import subprocess
@@ -10,6 +12,8 @@ import pytest
 PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
 
 pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
+
+MIXED = pathlib.Path(__file__).resolve().parents[2] / "configs" / "serving" / "mixed.yaml"
 
 HEAD = """program: batching
 runtime: {kind: sim, profile: h200}
@@ -90,3 +94,21 @@ def test_priorities_decide_who_goes_first(tmp_path):
     _, rows = run(tmp_path, lines, "--set", "limits.rows=1")
     starts = [int(row["first_step"]) for row in rows]
     assert sorted(range(3), key=starts.__getitem__) == [2, 0, 1]
+
+
+def test_everything_at_once_gives_the_same_tokens_on_every_runtime_and_strategy(tmp_path):
+    digests = set()
+    for runtime, strategy, slots, policy in itertools.product(
+            ("sim", "cpu"), ("default_stream", "ordered", "async"), (1, 2, 4),
+            ("decode_first", "prefill_first")):
+        if (slots == 1) == (strategy == "async"):
+            continue
+        subprocess.run([PROGRAM, "run", MIXED, "--runtime", runtime, "--out", tmp_path / "run",
+                        "--force", "--set", f"strategy.kind={strategy}", "--set",
+                        f"strategy.slots={slots}", "--set", f"scheduler.policy={policy}"],
+                       check=True, capture_output=True, timeout=120)
+        figures = json.loads((tmp_path / "run" / "metrics.json").read_text())
+        assert figures["races"] == 0
+        assert figures["batching"]["preemptions"] > 0
+        digests.add(figures["tokens_digest"])
+    assert len(digests) == 1
