@@ -31,7 +31,7 @@ constexpr const char* kExamples = R"(Examples:
       on a GPU, in a build with CUDA
   syncopate run configs/hash/async.yaml --timeline
       and three of its steps, stream by stream, as wide as the terminal
-  syncopate check runs/async_cpu-cpu
+  syncopate check runs/demo/async_cpu-cpu
       the races of a finished run
   syncopate calibrate --runtime cpu --out mine.yaml
   syncopate run configs/demo/async_sim.yaml --set runtime.profile=$PWD/mine.yaml
@@ -60,9 +60,9 @@ traces of PyTorch. output.window limits it to some steps, as in --set output.win
 timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its colours away.)";
 
 constexpr const char* kCheckExamples = R"(Examples:
-  syncopate check runs/unordered-sim
+  syncopate check runs/hash/unordered-sim
       each kind of race once: its buffer, and the order that is missing
-  syncopate check runs/unordered-sim --all
+  syncopate check runs/hash/unordered-sim --all
       every pair of accesses
 
 Exit status: 0 no race, 1 races.)";
@@ -112,7 +112,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
       ->allow_extra_args(false);
   run->add_option("--out", arguments.out,
                   "Folder of the run, or of the runs if there are several "
-                  "(default: runs/<config>-<runtime>)");
+                  "(default: runs/<its folder>/<config>-<runtime>)");
   run->add_flag("--force", arguments.force,
                 "Replace a run that is there, once the new one is done");
   run->add_flag("--timeline", arguments.timeline,

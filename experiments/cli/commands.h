@@ -23,7 +23,7 @@ struct RunArguments {
   std::vector<std::string> configs;
   std::optional<std::string> runtime;
   std::vector<std::string> sets;
-  std::optional<std::string> out;  ///< None: runs/<config>-<runtime>.
+  std::optional<std::string> out;  ///< None: runs/<folder>/<config>-<runtime>.
   bool force = false;
   bool timeline = false;  ///< Print a few steps of each run, row by row.
   bool dry_run = false;   ///< Print what would run, and where it would be written.

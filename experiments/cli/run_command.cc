@@ -59,7 +59,8 @@ std::vector<Job> plan(const RunArguments& arguments) {
     job.name = fmt::format("{}-{}", fs::path(file).stem().string(),
                            yaml::name_of(job.config.config.runtime.kind));
     if (!arguments.out) {
-      job.target = fs::path("runs") / job.name;
+      // The folder tells post/async from hash/async.
+      job.target = fs::path("runs") / fs::path(file).parent_path().filename() / job.name;
     } else {
       job.target = arguments.configs.size() == 1 ? fs::path(*arguments.out)
                                                  : fs::path(*arguments.out) / job.name;

@@ -81,7 +81,7 @@ def test_a_run_leaves_a_whole_folder(tmp_path, small):
     done = syncopate("run", small, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    folder = tmp_path / "runs" / "small-sim"
+    folder = tmp_path / "runs" / tmp_path.name / "small-sim"
     assert {f.name for f in folder.iterdir()} == FILES | {"timeline.json"}
     assert [f.name for f in folder.parent.iterdir()] == ["small-sim"]
     m = metrics(folder)
@@ -402,7 +402,7 @@ def test_calibrate_writes_a_profile_that_sim_runs_with(tmp_path, small):
     done = syncopate("run", small, "--set", "runtime.profile=./mine.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert metrics(tmp_path / "runs" / "small-sim")["races"] == 0
+    assert metrics(tmp_path / "runs" / tmp_path.name / "small-sim")["races"] == 0
 
 
 def test_sim_warns_where_steps_are_larger_than_what_was_measured(tmp_path, small):
