@@ -1,5 +1,4 @@
-// What the program and virtual time cost: the asynchronous batcher at batch 32 with graphs over
-// 8,192 steps, and the scheduler's share of a step alone.
+// What the program and virtual time cost: the asynchronous batcher at batch 32 with graphs.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -75,42 +74,5 @@ void async_with_log_and_checker(benchmark::State& state) {
   }
 }
 BENCHMARK(async_with_log_and_checker)->Arg(8192)->Unit(benchmark::kMillisecond);
-
-// plan() and update() of a steady step: no row joins or leaves, no page is full.
-void host_work_of_a_step(benchmark::State& state) {
-  constexpr std::uint32_t kSteps = 8192;
-  const auto work = requests(kSteps);
-  const models::BatchLimits bounds = batching::with_width(limits(kSteps), work);
-  const models::BatchLayout layout(bounds);
-  auto scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4},
-                                                         batching::ModelBounds{},
-                                                         batching::SchedulerOptions{}, work);
-  std::vector<std::int32_t> input(layout.input_words());
-  std::vector<std::int32_t> output(kRows, 1);
-  batching::Slot slot;
-  slot.in = input.data();
-  slot.out = output.data();
-  slot.stay.resize(kRows);
-  slot.pages_written.resize(kRows);
-  slot.kv_writes.reserve(2 * kRows);
-  batching::StepRows rows;
-  rows.request.resize(kRows);
-  std::int32_t step = 0;
-  for (auto _ : state) {
-    if (step == static_cast<std::int32_t>(kSteps)) {
-      state.PauseTiming();
-      scheduler = std::make_unique<batching::Scheduler>(layout, batching::KvPool{{}, 64, 4},
-                                                        batching::ModelBounds{},
-                                                        batching::SchedulerOptions{}, work);
-      slot.filling = rows.filling = 0;
-      slot.stay.assign(kRows, 0);
-      step = 0;
-      state.ResumeTiming();
-    }
-    scheduler->plan(step++, slot, rows, true);
-    scheduler->update(rows, slot.out);
-  }
-}
-BENCHMARK(host_work_of_a_step);
 
 }  // namespace

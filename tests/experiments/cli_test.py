@@ -251,7 +251,7 @@ def test_a_run_that_fails_is_status_3_and_the_others_go_on(tmp_path, small):
     assert done.returncode == 3
     assert done.stderr.startswith(f"syncopate: {failing}: ")
     assert "timeline.json" in done.stderr and "File too large" in done.stderr
-    assert [f.name for f in (tmp_path / "runs").iterdir()] == ["small-sim"], "no half folder"
+    assert [f.name for f in (tmp_path / "runs" / tmp_path.name).iterdir()] == ["small-sim"], "no half folder"
 
 
 def test_a_dry_run_says_where_each_value_comes_from_and_writes_nothing(tmp_path, small):
