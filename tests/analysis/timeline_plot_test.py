@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "analysis" / "plots"))
 pytest.importorskip("matplotlib")
 import matplotlib.image  # noqa: E402
+import chunking  # noqa: E402
 import lanes as streams  # noqa: E402
 import run as runs  # noqa: E402
 import timeline as plot  # noqa: E402
@@ -168,6 +169,7 @@ def test_the_figures_that_are_kept_are_those_that_are_made(made_figures):
 @needs_program
 @pytest.mark.parametrize("name, lanes", [
     ("post_activity", None),
+    ("chunked_prefill", None),
     ("launch_overhead", ["host", "h2d", "compute", "d2h"]),
     ("default_stream", ["host", "default"]),
     ("unordered", ["host", "h2d", "compute", "d2h"]),
@@ -200,6 +202,19 @@ def test_the_drawings_show_what_they_are_about(made_figures):
     assert not drawn("default_stream").arrows or drawn("ordered").arrows
     kinds = {piece.kind for lane in drawn("async").lanes for piece in lane.pieces}
     assert {"span", "call", "block", "wait", "h2d", "carry", "compute", "d2h"} == kinds
+
+
+@needs_program
+def test_larger_chunks_trade_others_gaps_for_the_prompts_first_token(made_figures):
+    work = made_figures / "work" / "chunked_prefill"
+    runs = sorted(work.iterdir(), key=lambda folder: int(folder.name.split("=")[1]))
+    first_tokens, gaps = zip(*map(chunking.times_ms, runs))
+    assert list(first_tokens) == sorted(first_tokens, reverse=True)
+    assert list(gaps) == sorted(gaps)
+    # The step with all of the prompt, from the profile's terms: 31 rows decode 31 tokens more.
+    tokens, pairs = 8192 + 31, 8192 * 8193 / 2
+    at_least = (4808 + 18.7 * tokens + 1.9e-3 * pairs) / 1e3
+    assert at_least < gaps[-1] < 1.05 * at_least
 
 
 @needs_program

@@ -1,5 +1,5 @@
-// The scheduler's share of a step, plan() and update(): when nothing changes, when one request joins
-// and one leaves in every step, and when many wait.
+// The scheduler's share of a step, plan() and update(): when nothing changes, when one request
+// joins and one leaves in every step, and when many wait.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -13,16 +13,16 @@ namespace {
 using namespace syncopate;
 using batching::Request;
 
-// A scheduler with two slots, stepped as the asynchronous batcher does: a step is planned before the
-// one before it is taken.
+// A scheduler with two slots, stepped as the asynchronous batcher does: a step is planned before
+// the one before it is taken.
 class Stepper {
  public:
   Stepper(models::BatchLimits limits, std::vector<Request> requests)
       : requests_(std::move(requests)),
         layout_(batching::with_width(limits, requests_)),
-        scheduler_(std::make_unique<batching::Scheduler>(
-            layout_, batching::KvPool{{}, 64, 4}, batching::ModelBounds{},
-            batching::SchedulerOptions{}, requests_)),
+        scheduler_(std::make_unique<batching::Scheduler>(layout_, batching::KvPool{{}, 64, 4},
+                                                         batching::ModelBounds{},
+                                                         batching::SchedulerOptions{}, requests_)),
         output_(limits.rows, 1) {
     for (std::size_t s = 0; s < 2; ++s) {
       inputs_[s].resize(layout_.input_words());
