@@ -82,7 +82,7 @@ void check_ids(const Batcher& batcher, const std::vector<Request>& requests,
                const std::vector<Answer>& expected) {
   const auto served = [&](std::uint32_t i) {
     return batcher.result(i).reason != FinishReason::kRefused &&
-           !expected[i].is_cut_before_it_comes;
+           requests[i].cancel >= requests[i].arrival;
   };
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     if (!requests[i].id || expected[i].reason == FinishReason::kRefused) continue;

@@ -119,8 +119,8 @@ MUTATIONS = [
     Mistake(
         "token_in_flight_forgotten_at_preemption",
         SCHEDULER,
-        "row.decodes() ? row.position - prompt + 1 :",
-        "row.decodes() ? row.position - prompt + (MUTATED ? 0 : 1) :",
+        "awaits_tokens_ = known < next.tokens;",
+        "awaits_tokens_ = !MUTATED && known < next.tokens;",
     ),
     Mistake(
         "answer_forgotten_at_preemption",
@@ -151,7 +151,8 @@ MUTATIONS = [
         "the_hosts_id_stands",
         WRITER,
         "planned.carried && r < planned.decodes && row.previous_row >= 0;",
-        "planned.carried && r < planned.decodes && row.previous_row >= (MUTATED ? 1 : 0);",
+        "planned.carried && r < planned.decodes && \n"
+        "        row.previous_row >= (MUTATED && book_.known(row.request) > 0 ? 1 : 0);",
     ),
     Mistake(
         "old_pages_stay_in_the_block_table",
