@@ -89,7 +89,7 @@ class Campaign {
       auto failure = play(draw(seed), options_.play);
       watchdog_.end(worker);
       if (failure) note({seed, std::move(*failure)});
-      if (const std::uint64_t done = ++done_; done % 256 == 0) tell(done);
+      tell(++done_);
     }
   }
 
@@ -102,6 +102,8 @@ class Campaign {
   void tell(std::uint64_t done) {
     if (!options_.on_progress) return;
     const std::lock_guard lock(mutex_);
+    if (Clock::now() - told_ < std::chrono::milliseconds(500)) return;
+    told_ = Clock::now();
     options_.on_progress(done);
   }
 
@@ -109,6 +111,7 @@ class Campaign {
   Watchdog watchdog_;
   std::atomic<std::uint64_t> next_ = 0, done_ = 0;
   std::mutex mutex_;
+  Clock::time_point told_ = Clock::now();
   std::optional<FailingSeed> failing_;
 };
 

@@ -18,9 +18,25 @@ struct Arguments {
   std::vector<std::uint64_t> seeds = {1, 1000};
   unsigned jobs = std::max(std::thread::hardware_concurrency(), 1U);
   std::string mutation;
+  bool table = false;
   bool shrink = true;
   std::string out = "runs/driver";
 };
+
+/// The table of docs/testing.md: each mistake, and the seed and the rule that found it.
+int print_table(CampaignOptions options) {
+  fmt::print("| mistake | where | found at seed | by |\n| --- | --- | --- | --- |\n");
+  bool all = true;
+  for (const Mutation& mutation : mutations()) {
+    options.play.removed_sites = switch_on(mutation);
+    const auto failing = run_campaign(options);
+    all = all && failing;
+    fmt::print("| {} | `{}` | {} | {} |\n", mutation.name, mutation.place,
+               failing ? std::to_string(failing->seed) : "-",
+               failing ? failing->failure.check : "-");
+  }
+  return all ? 0 : 1;
+}
 
 int run(const Arguments& arguments) {
   CampaignOptions options;
@@ -29,6 +45,7 @@ int run(const Arguments& arguments) {
   options.first = arguments.seeds[0];
   options.count = arguments.seeds[1];
   options.jobs = arguments.jobs;
+  if (arguments.table) return print_table(options);
   if (!arguments.mutation.empty()) {
     options.play.removed_sites = switch_on(find_mutation(arguments.mutation));
   }
@@ -65,6 +82,7 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", arguments.seeds, "The first seed, and how many")->expected(2);
   app.add_option("--jobs", arguments.jobs, "Threads")->check(CLI::PositiveNumber);
   app.add_option("--mutation", arguments.mutation, "Switch on a mistake (driver_mutants only)");
+  app.add_flag("--table", arguments.table, "All of them, as a table (driver_mutants only)");
   app.add_flag("--shrink,!--no-shrink", arguments.shrink, "Make the failing case small (default)");
   app.add_option("--out", arguments.out, "Where the small case is written");
   CLI11_PARSE(app, argc, argv);

@@ -117,12 +117,6 @@ MUTATIONS = [
         "std::min(most, options_.chunk_tokens + (MUTATED ? 1 : 0))",
     ),
     Mistake(
-        "token_in_flight_forgotten_at_preemption",
-        SCHEDULER,
-        "awaits_tokens_ = known < next.tokens;",
-        "awaits_tokens_ = !MUTATED && known < next.tokens;",
-    ),
-    Mistake(
         "answer_forgotten_at_preemption",
         SCHEDULER,
         "book_.prompt_size(next.request) + known;",
