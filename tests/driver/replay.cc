@@ -37,8 +37,10 @@ std::filesystem::path write_replay(const Case& c, const Failure& failure,
   write(file, fmt::format("# Seed {} of the driver, made small. It failed: {}\n{}", c.seed, reason,
                           to_yaml(config)));
   if (in_virtual_time) {
-    write(folder / config.runtime.profile.value(),
-          to_yaml(experiments::ProfileFile{"the driver's machine", machine()}));
+    experiments::ProfileFile profile;
+    profile.about = "the driver's machine";
+    profile.profile = machine();
+    write(folder / config.runtime.profile.value(), to_yaml(profile));
   }
   return file;
 }

@@ -2,7 +2,8 @@
 """Writes copies of the sources with mistakes in them, each of which a test program can switch on.
 
 The sources themselves know nothing of it. A mistake names a file and a text that stands in it once,
-and says what to put in its place, where MUTATED is true when the mistake is on. When a source changes
+and says what to put in its place, where MUTATED is true when the mistake is on. White space does not
+count. When a source changes
 so that a text no longer stands there once, this fails and says which; then the mistake is to be
 written anew. A mistake may also be a site of the program that is left out (runtime::RuntimeOptions).
 
@@ -10,6 +11,7 @@ Usage: mutate.py ROOT OUT      writes OUT/FILE for each file, and OUT/mutations.
        mutate.py --files       prints the files
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -157,9 +159,8 @@ MUTATIONS = [
     Mistake(
         "sampling_of_the_row_before",
         WRITER,
-        "      std::ranges::copy(\n          book_.sampling(row.request),",
-        "      if (!MUTATED || slot.stay[r] == 1) std::ranges::copy(\n"
-        "          book_.sampling(row.request),",
+        "std::ranges::copy(book_.sampling(row.request),",
+        "if (!MUTATED || slot.stay[r] == 1) std::ranges::copy(book_.sampling(row.request),",
     ),
     Mistake(
         "block_table_not_copied",
@@ -282,14 +283,14 @@ def mutate_file(root: Path, file: str) -> str:
     for index, mistake in enumerate(MUTATIONS):
         if not isinstance(mistake, Mistake) or mistake.file != file:
             continue
-        if source.count(mistake.text) != 1:
+        found = list(re.finditer(r"\s+".join(map(re.escape, mistake.text.split())), source))
+        if len(found) != 1:
             sys.exit(
-                f"mutate.py: {mistake.name}: this text stands {source.count(mistake.text)} times, "
-                f"not once, in {file}:\n{mistake.text}"
+                f"mutate.py: {mistake.name}: this text stands {len(found)} times, not once, "
+                f"in {file}:\n{mistake.text}"
             )
-        begin = source.index(mistake.text)
         is_on = f"(::syncopate::driver::active_mutation == {index})"
-        edits.append((begin, begin + len(mistake.text), mistake.instead.replace("MUTATED", is_on)))
+        edits.append((*found[0].span(), mistake.instead.replace("MUTATED", is_on)))
     edits.sort()
     for (_, end, _), (begin, _, text) in zip(edits, edits[1:]):
         if begin < end:
