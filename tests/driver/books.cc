@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backend/batching/batcher.h"
+#include "backend/runtime/error.h"
 
 namespace syncopate::driver {
 
@@ -51,9 +52,8 @@ void Books::plan(const Scheduler& scheduler, const Slot& slot) {
   if (in_flight_.size() >= depth_) {
     fault("in flight", "a step is planned while {} are in flight", in_flight_.size());
   }
-  scheduler.verify();
   check_budget(slot);
-  check_pages_in_flight();
+  check_pages();
   check_ends();
   Step step;
   for (std::uint32_t r = 0; r < slot.rows; ++r) {
@@ -68,8 +68,7 @@ void Books::plan(const Scheduler& scheduler, const Slot& slot) {
 
 void Books::complete() {
   in_flight_.pop_front();
-  scheduler_->verify();
-  check_pages_in_flight();
+  check_pages();
   check_ends();
 }
 
@@ -85,8 +84,13 @@ void Books::check_budget(const Slot& slot) const {
   if (tokens != slot.tokens) fault("budget", "{} tokens; its rows take {}", slot.tokens, tokens);
 }
 
-// A page that a step in flight computes on is neither free nor another's.
-void Books::check_pages_in_flight() const {
+// Every page has one owner, and one that a step in flight computes on is neither free nor another's.
+void Books::check_pages() const {
+  try {
+    scheduler_->verify();
+  } catch (const runtime::UsageError& error) {
+    fault("page books", "{}", error.what());
+  }
   const PageLedger& ledger = scheduler_->tables().ledger();
   std::vector<std::uint64_t> stay_of(ledger.pages(), 0);
   for (const Row& row : scheduler_->rows()) {
@@ -171,7 +175,7 @@ void Books::told(const batching::TokenEvent& event) {
 void Books::close(bool listened) {
   if (scheduler_ == nullptr) return;  // no request could be served
   if (!in_flight_.empty()) fault("in flight", "{} steps were never completed", in_flight_.size());
-  scheduler_->verify();
+  check_pages();
   check_ends();
   if (const auto retired = scheduler_->tables().ledger().retired_pages(); retired > 0) {
     fault("leak", "{} pages are still retired", retired);

@@ -55,7 +55,7 @@ class Books {
   };
 
   void check_budget(const batching::Slot& slot) const;
-  void check_pages_in_flight() const;
+  void check_pages() const;
   void check_row(const batching::Row& row, std::uint32_t r, const batching::Slot& slot);
   void check_ends();
   std::size_t allowed_in_vain(const batching::Request& request,

@@ -180,7 +180,7 @@ Played play(const Case& c, bool synchronous, const PlayOptions& options) {
   } catch (const Fault& fault) {
     return {.failure = Failure{synchronous, fault.check(), fault.what()}};
   } catch (const std::exception& error) {
-    return {.failure = Failure{synchronous, "error", error.what()}};
+    return {.failure = Failure{synchronous, "thrown", error.what()}};
   }
 }
 

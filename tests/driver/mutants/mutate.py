@@ -176,6 +176,12 @@ MUTATIONS = [
     ),
     # -- streams, slots and graphs
     Mistake(
+        "one_step_too_many_in_flight",
+        BATCHER,
+        "if (next - oldest < depth &&",
+        "if (next - oldest < depth + (MUTATED ? 1 : 0) &&",
+    ),
+    Mistake(
         "carry_from_the_wrong_slot",
         BATCHER,
         "slots_[before].outputs);",
