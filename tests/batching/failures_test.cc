@@ -1,5 +1,5 @@
-// Failures seen in other engines, each as a small case in every strategy: what each request gets must
-// be what the model's definition gives it alone.
+// Failures seen in other engines, each as a small case in every strategy: what each request gets
+// must be what the model's definition gives it alone.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr runtime::Nanos kStep = 200'000;  // about what a step of small_machine() takes
 
-// Runs the workload in every strategy and hands each outcome to `check`, with what all requests would
-// get if nobody gave up.
+// Runs the workload in every strategy and hands each outcome to `check`, with what all requests
+// would get if nobody gave up.
 template <class Check>
 void in_every_strategy(const Workload& workload, const Check& check) {
   const auto expected = expected_tokens(workload);

@@ -139,16 +139,15 @@ TEST(SchedulerTest, WithoutPagesTheLastServedIsComputedAgain) {
   EXPECT_TRUE(stepper.scheduler().finished());
 }
 
-// With three steps in flight. The first prompt has 12 tokens in chunks of 4; before its last chunk the
-// answers have taken its pages, and the three that retire are too few: the last request loses its own.
-// When then the first is cancelled, those three would do for the last. But its second token is still
-// in flight: computed again now, it would get that token twice.
+// With three steps in flight. The first prompt has 12 tokens in chunks of 4; before its last chunk
+// the answers have taken its pages, and the three that retire are too few: the last request loses
+// its own. When then the first is cancelled, those three would do for the last. But its second
+// token is still in flight: computed again now, it would get that token twice.
 TEST(SchedulerTest, WhoLostItsPagesWaitsForItsTokensInFlight) {
   std::vector<Request> requests = {request(12, 5), request(3, 1), request(1, 9), request(1, 9)};
   requests[0].cancel = 5;
-  Stepper stepper(
-      {.rows = 4, .tokens = 32, .pages_per_row = 17, .page_tokens = 1, .pages = 17},
-      std::move(requests), {TokenPolicy::kDecodeFirst, 4});
+  Stepper stepper({.rows = 4, .tokens = 32, .pages_per_row = 17, .page_tokens = 1, .pages = 17},
+                  std::move(requests), {TokenPolicy::kDecodeFirst, 4});
   EXPECT_THAT(stepper.plan(), ElementsAre(kNobody, 1, 2, 3));
   const StepRows first = stepper.rows();
   EXPECT_THAT(stepper.plan(true), ElementsAre(2, 3, kNobody));

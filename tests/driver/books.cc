@@ -84,7 +84,8 @@ void Books::check_budget(const Slot& slot) const {
   if (tokens != slot.tokens) fault("budget", "{} tokens; its rows take {}", slot.tokens, tokens);
 }
 
-// Every page has one owner, and one that a step in flight computes on is neither free nor another's.
+// Every page has one owner, and one that a step in flight computes on is neither free nor
+// another's.
 void Books::check_pages() const {
   try {
     scheduler_->verify();
@@ -121,8 +122,8 @@ void Books::check_row(const Row& row, std::uint32_t r, const Slot& slot) {
     fault("budget", "request {} takes {} tokens; a chunk has {}", row.request, row.take, chunk);
   }
   const auto pages = scheduler_->tables().pages(row);
-  const auto* table = slot.in + layout_.block_table() +
-                      std::size_t{r} * layout_.limits().pages_per_row;
+  const auto* table =
+      slot.in + layout_.block_table() + std::size_t{r} * layout_.limits().pages_per_row;
   if (!std::ranges::equal(pages, std::span(table, pages.size()))) {
     fault("block table", "row {} has other pages than request {}", r, row.request);
   }

@@ -23,8 +23,8 @@ class Fault : public std::runtime_error {
   std::string check_;
 };
 
-/// Fed with a run's steps as the host plans and completes them. Throws Fault at the first thing that
-/// is wrong. Not thread-safe.
+/// Fed with a run's steps as the host plans and completes them. Throws Fault at the first thing
+/// that is wrong. Not thread-safe.
 class Books {
  public:
   /// Both must outlive the books. `depth` is how many steps may be in flight.

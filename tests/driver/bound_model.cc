@@ -53,8 +53,7 @@ GraphKey BoundModel::graph_key(std::uint32_t rows, std::uint32_t tokens,
 }
 
 runtime::Kernel BoundModel::forward(const models::BatchLayout& layout,
-                                    const models::StepBuffers& buffers,
-                                    const GraphKey& key) const {
+                                    const models::StepBuffers& buffers, const GraphKey& key) const {
   const runtime::Kernel inner = inner_.forward(layout, buffers, key);
   BoundArgs args{.forward = inner.host.fn,
                  .inner = {},

@@ -52,20 +52,21 @@ class Drawing {
   double ms() { return in(0, span_us_) / 1000.0; }
 
   void draw_model() {
-    model_ = {.vocab = in(2, 40), .seed = in(1, 1000), .max_positions = likely(10) ? in(8, 48) : 4096};
+    model_ = {
+        .vocab = in(2, 40), .seed = in(1, 1000), .max_positions = likely(10) ? in(8, 48) : 4096};
     drawn_.config.model = model_;
   }
 
   void draw_strategies() {
-    drawn_.config.strategy = {.kind = StrategyKind::kAsync, .slots = in(2, 4), .graphs = likely(60)};
+    drawn_.config.strategy = {
+        .kind = StrategyKind::kAsync, .slots = in(2, 4), .graphs = likely(60)};
     drawn_.synchronous = {
         .kind = likely(50) ? StrategyKind::kDefaultStream : StrategyKind::kOrdered,
         .slots = 1,
         .graphs = likely(50)};
-    drawn_.config.scheduler = {
-        .policy = likely(50) ? experiments::TokenPolicy::kDecodeFirst
-                             : experiments::TokenPolicy::kPrefillFirst,
-        .chunk_tokens = likely(40) ? in(1, 8) : 0};
+    drawn_.config.scheduler = {.policy = likely(50) ? experiments::TokenPolicy::kDecodeFirst
+                                                    : experiments::TokenPolicy::kPrefillFirst,
+                               .chunk_tokens = likely(40) ? in(1, 8) : 0};
   }
 
   void draw_requests() {
@@ -135,8 +136,8 @@ class Drawing {
     }
   }
 
-  /// From loose to so tight that prompts are cut and requests lose their pages. Now and then tighter
-  /// than the longest request, which is then refused.
+  /// From loose to so tight that prompts are cut and requests lose their pages. Now and then
+  /// tighter than the longest request, which is then refused.
   void draw_limits() {
     LimitsConfig& limits = drawn_.config.limits;
     limits.rows = in(1, 6);

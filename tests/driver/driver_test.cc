@@ -62,8 +62,8 @@ TEST(DriverTest, TheReplayOfACaseHasItsDigestAndItsSteps) {
     for (const bool synchronous : {true, false}) {
       const Played played = play(c, synchronous, {});
       ASSERT_FALSE(played.failure) << "seed " << seed << ": " << played.failure->text;
-      const auto file = write_replay(c, {synchronous, "none", "not at all"}, RuntimeKind::kSim,
-                                     scratch.folder());
+      const auto file =
+          write_replay(c, {synchronous, "none", "not at all"}, RuntimeKind::kSim, scratch.folder());
       const experiments::RunResult replayed = run_config(experiments::load_config(file));
       EXPECT_EQ(replayed.tokens_digest, played.digest) << "seed " << seed;
       EXPECT_EQ(replayed.steps.size(), played.steps) << "seed " << seed;
@@ -112,7 +112,8 @@ TEST(DriverTest, TheCasesHoldWhatTheyAreFor) {
 }
 
 TEST(ShrinkTest, LeavesWhatTheFailureNeedsAndNothingElse) {
-  // "Fails" with a request of more than 5 tokens that samples, beside any other, in 3 slots or more.
+  // "Fails" with a request of more than 5 tokens that samples, beside any other, in 3 slots or
+  // more.
   const Fails fails = [](const Case& c) {
     Case copy = c;
     const auto needed = [](const RequestConfig& r) {

@@ -40,8 +40,8 @@ int print_table(CampaignOptions options) {
 
 int run(const Arguments& arguments) {
   CampaignOptions options;
-  options.play.runtime = arguments.runtime == "cpu" ? experiments::RuntimeKind::kCpu
-                                                    : experiments::RuntimeKind::kSim;
+  options.play.runtime =
+      arguments.runtime == "cpu" ? experiments::RuntimeKind::kCpu : experiments::RuntimeKind::kSim;
   options.first = arguments.seeds[0];
   options.count = arguments.seeds[1];
   options.jobs = arguments.jobs;
@@ -76,9 +76,11 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   syncopate::driver::Arguments arguments;
-  CLI::App app{"Draws cases from seeds, runs each synchronously and asynchronously, and holds both "
-               "against the definition"};
-  app.add_option("--runtime", arguments.runtime, "sim or cpu")->check(CLI::IsMember({"sim", "cpu"}));
+  CLI::App app{
+      "Draws cases from seeds, runs each synchronously and asynchronously, and holds both "
+      "against the definition"};
+  app.add_option("--runtime", arguments.runtime, "sim or cpu")
+      ->check(CLI::IsMember({"sim", "cpu"}));
   app.add_option("--seeds", arguments.seeds, "The first seed, and how many")->expected(2);
   app.add_option("--jobs", arguments.jobs, "Threads")->check(CLI::PositiveNumber);
   app.add_option("--mutation", arguments.mutation, "Switch on a mistake (driver_mutants only)");

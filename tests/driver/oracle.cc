@@ -158,9 +158,9 @@ std::string difference(const Answer& answer, const batching::RequestResult& resu
                : text("its client was gone before it came");
   }
   if (result.reason == FinishReason::kCancelled && answer.may_be_cut) {
-    const bool prefix = result.tokens.size() <= answer.tokens.size() &&
-                        std::ranges::equal(result.tokens, std::span(answer.tokens)
-                                                              .first(result.tokens.size()));
+    const bool prefix =
+        result.tokens.size() <= answer.tokens.size() &&
+        std::ranges::equal(result.tokens, std::span(answer.tokens).first(result.tokens.size()));
     return prefix ? "" : text("no prefix");
   }
   if (!std::ranges::equal(result.tokens, answer.tokens)) return text("other tokens");
