@@ -43,7 +43,7 @@ TEST(FailuresTest, AfterAllAreCancelledANewRequestGetsItsOwnTokens) {
   workload.requests[0].cancel = workload.requests[1].cancel = 5 * kStep;
   workload.requests[2].arrival = 60 * kStep;  // long after the last step in flight
   in_every_strategy(workload, [](const Outcome& outcome, const auto& expected) {
-    for (int i = 0; i < 2; ++i) {
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
       EXPECT_TRUE(is_prefix(outcome.tokens[i], expected[i]));
       EXPECT_LT(outcome.tokens[i].size(), expected[i].size());
     }
