@@ -168,7 +168,7 @@ bool Batcher::dispatch(Host& host, std::int32_t step, bool previous_in_flight) {
     return cost;
   });
   if (!planned) return false;
-  if (options_.verify_pages) scheduler_.verify();
+  if (options_.on_plan) options_.on_plan(scheduler_, slot);
   if (options_.extra_host_ns > 0) host.busy("extra", options_.extra_host_ns);
   StepRecord& record = steps_.emplace_back();
   record.slot = slot.index;

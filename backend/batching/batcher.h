@@ -25,7 +25,9 @@ struct BatcherOptions {
   bool graphs = true;
   SchedulerOptions scheduler;
   runtime::Nanos extra_host_ns = 0;  ///< Host time burnt in each step, beside the program's own.
-  bool verify_pages = false;         ///< Check the page ledger in every step (tests).
+  /// Called on the host with each step that was planned, before it is dispatched: the books as they
+  /// then are, and the slot that it was planned into. What tests check. May be empty.
+  std::function<void(const Scheduler& scheduler, const Slot& slot)> on_plan;
   /// Called on the host after each step's results are taken, with the steps done and the tokens
   /// generated so far. May be empty.
   std::function<void(std::uint64_t steps, std::uint64_t tokens)> on_step;

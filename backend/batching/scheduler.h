@@ -75,7 +75,9 @@ class Scheduler {
     return book_.token_steps(request);
   }
   std::uint64_t tokens_done() const { return book_.tokens_taken(); }
-  const PageLedger& ledger() const { return tables_.ledger(); }
+  /// All rows; those of the step planned last come first, in its order.
+  std::span<const Row> rows() const { return rows_; }
+  const KvTables& tables() const { return tables_; }
 
   // Of the last plan():
   std::uint32_t changed_rows() const { return changed_rows_; }  ///< Joined, left or moved.

@@ -46,8 +46,8 @@ class Stepper {
   }
 
   /// Plans the next step; the requests that it samples for, empty when there is none.
-  std::vector<std::uint32_t> plan() {
-    if (!scheduler_.plan(step_++, slot_, rows_, false)) return {};
+  std::vector<std::uint32_t> plan(bool previous_in_flight = false) {
+    if (!scheduler_.plan(step_++, slot_, rows_, previous_in_flight)) return {};
     scheduler_.verify();
     return {rows_.request.begin(), rows_.request.begin() + rows_.rows};
   }
@@ -58,6 +58,11 @@ class Stepper {
     scheduler_.verify();
     return discarded;
   }
+  /// The same of a step that was planned before.
+  void update(const StepRows& rows) {
+    scheduler_.update(rows, out_.data());
+    scheduler_.verify();
+  }
   std::vector<std::uint32_t> step(std::int32_t id = 0, const OnToken& on_token = {}) {
     auto planned = plan();
     if (!planned.empty()) update(id, on_token);
@@ -65,6 +70,7 @@ class Stepper {
   }
 
   const Slot& slot() const { return slot_; }
+  const StepRows& rows() const { return rows_; }
   Scheduler& scheduler() { return scheduler_; }
 
  private:
@@ -131,6 +137,29 @@ TEST(SchedulerTest, WithoutPagesTheLastServedIsComputedAgain) {
   EXPECT_EQ(stepper.scheduler().result(1).tokens.size(), 5U);
   EXPECT_EQ(stepper.scheduler().result(1).preemptions, 1U);
   EXPECT_TRUE(stepper.scheduler().finished());
+}
+
+// With three steps in flight. The first prompt has 12 tokens in chunks of 4; before its last chunk
+// the answers have taken its pages, and the three that retire are too few: the last request loses
+// its own. When then the first is cancelled, those three would do for the last. But its second
+// token is still in flight: computed again now, it would get that token twice.
+TEST(SchedulerTest, WhoLostItsPagesWaitsForItsTokensInFlight) {
+  std::vector<Request> requests = {request(12, 5), request(3, 1), request(1, 9), request(1, 9)};
+  requests[0].cancel = 5;
+  Stepper stepper({.rows = 4, .tokens = 32, .pages_per_row = 17, .page_tokens = 1, .pages = 17},
+                  std::move(requests), {TokenPolicy::kDecodeFirst, 4});
+  EXPECT_THAT(stepper.plan(), ElementsAre(kNobody, 1, 2, 3));
+  const StepRows first = stepper.rows();
+  EXPECT_THAT(stepper.plan(true), ElementsAre(2, 3, kNobody));
+  const StepRows second = stepper.rows();
+  EXPECT_THAT(stepper.plan(true), ElementsAre(2));
+  EXPECT_EQ(stepper.scheduler().preempted(), 1U);
+  stepper.update(first);
+  stepper.scheduler().advance(5);
+  EXPECT_THAT(stepper.plan(true), ElementsAre(2));
+  stepper.update(second);
+  EXPECT_THAT(stepper.plan(true), ElementsAre(2, 3));
+  EXPECT_EQ(stepper.slot().tokens, 1U + 3);  // its prompt and its two tokens
 }
 
 TEST(SchedulerTest, ThePriorityGoesFirstAndItsEqualsAsTheyCame) {

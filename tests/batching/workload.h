@@ -112,7 +112,7 @@ inline Outcome serve(std::unique_ptr<runtime::Engine> engine, const models::Mode
                      const Workload& workload, BatcherOptions options,
                      runtime::RuntimeOptions runtime_options = {}) {
   runtime::Runtime runtime(std::move(engine), std::move(runtime_options));
-  options.verify_pages = true;
+  options.on_plan = [](const Scheduler& scheduler, const Slot&) { scheduler.verify(); };
   Batcher batcher(runtime, runtime::Device{0}, model, workload.limits, std::move(options),
                   workload.requests);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};

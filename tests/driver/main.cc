@@ -1,0 +1,97 @@
+// The driver as a program: many seeds, and a failing one made small.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include "tests/driver/campaign.h"
+#include "tests/driver/mutation.h"
+#include "tests/driver/replay.h"
+
+namespace syncopate::driver {
+namespace {
+
+struct Arguments {
+  std::string runtime = "sim";
+  std::vector<std::uint64_t> seeds = {1, 1000};
+  unsigned jobs = std::max(std::thread::hardware_concurrency(), 1U);
+  std::string mutation;
+  bool table = false;
+  bool shrink = true;
+  std::string out = "runs/driver";
+};
+
+/// The table of docs/testing.md: each mistake, and the seed and the rule that found it.
+int print_table(CampaignOptions options) {
+  fmt::print("| mistake | where | found at seed | by |\n| --- | --- | --- | --- |\n");
+  bool all = true;
+  for (const Mutation& mutation : mutations()) {
+    options.play.removed_sites = switch_on(mutation);
+    const auto failing = run_campaign(options);
+    all = all && failing;
+    fmt::print("| {} | `{}` | {} | {} |\n", mutation.name, mutation.place,
+               failing ? std::to_string(failing->seed) : "-",
+               failing ? failing->failure.check : "-");
+  }
+  return all ? 0 : 1;
+}
+
+int run(const Arguments& arguments) {
+  CampaignOptions options;
+  options.play.runtime =
+      arguments.runtime == "cpu" ? experiments::RuntimeKind::kCpu : experiments::RuntimeKind::kSim;
+  options.first = arguments.seeds[0];
+  options.count = arguments.seeds[1];
+  options.jobs = arguments.jobs;
+  if (arguments.table) return print_table(options);
+  if (!arguments.mutation.empty()) {
+    options.play.removed_sites = switch_on(find_mutation(arguments.mutation));
+  }
+  options.on_progress = [&options](std::uint64_t done) {
+    fmt::print(stderr, "\r{} of {} seeds", done, options.count);
+  };
+  const auto failing = run_campaign(options);
+  if (!failing) {
+    fmt::print(stderr, "\n");
+    fmt::print("{} seeds from {} on {}: no difference\n", options.count, options.first,
+               arguments.runtime);
+    return 0;
+  }
+  fmt::print(stderr, "\n");
+  fmt::print("seed {} fails, {}: {}\n", failing->seed,
+             failing->failure.synchronous ? "synchronous" : "asynchronous", failing->failure.text);
+  if (!arguments.shrink) return 1;
+  const Case small = shrink_seed(*failing, options.play);
+  const Failure failure =
+      play(small, failing->failure.synchronous, options.play).failure.value_or(failing->failure);
+  const auto file = write_replay(small, failure, options.play.runtime, arguments.out);
+  fmt::print("made small: {}\nreplay: syncopate run {}\n", failure.text, file.string());
+  return 1;
+}
+
+}  // namespace
+}  // namespace syncopate::driver
+
+int main(int argc, char** argv) {
+  syncopate::driver::Arguments arguments;
+  CLI::App app{
+      "Draws cases from seeds, runs each synchronously and asynchronously, and holds both "
+      "against the definition"};
+  app.add_option("--runtime", arguments.runtime, "sim or cpu")
+      ->check(CLI::IsMember({"sim", "cpu"}));
+  app.add_option("--seeds", arguments.seeds, "The first seed, and how many")->expected(2);
+  app.add_option("--jobs", arguments.jobs, "Threads")->check(CLI::PositiveNumber);
+  app.add_option("--mutation", arguments.mutation, "Switch on a mistake (driver_mutants only)");
+  app.add_flag("--table", arguments.table, "All of them, as a table (driver_mutants only)");
+  app.add_flag("--shrink,!--no-shrink", arguments.shrink, "Make the failing case small (default)");
+  app.add_option("--out", arguments.out, "Where the small case is written");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return syncopate::driver::run(arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "driver: {}\n", error.what());
+    return 2;
+  }
+}

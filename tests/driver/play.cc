@@ -1,0 +1,194 @@
+#include "tests/driver/play.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <tuple>
+
+#include "analysis/races.h"
+#include "backend/batching/batcher.h"
+#include "backend/cpu/cpu_engine.h"
+#include "backend/runtime/runtime.h"
+#include "experiments/run/workload.h"
+#include "sim/sim_engine.h"
+#include "tests/driver/books.h"
+#include "tests/driver/bound_model.h"
+#include "tests/driver/oracle.h"
+
+namespace syncopate::driver {
+namespace {
+
+using batching::Batcher;
+using batching::FinishReason;
+using batching::Request;
+using experiments::Config;
+using experiments::HashModelConfig;
+using experiments::RuntimeKind;
+using runtime::Nanos;
+
+constexpr std::uint32_t kChaosOnThreads = 10;  // one case in as many: it makes them slow
+
+std::unique_ptr<runtime::Engine> make_engine(const Case& c, RuntimeKind kind) {
+  if (kind == RuntimeKind::kSim) {
+    const experiments::RuntimeConfig& r = c.config.runtime;
+    return sim::make_sim_engine(machine(), {.effects = true, .seed = r.seed, .chaos = r.chaos}, 1);
+  }
+  cpu::CpuOptions options;
+  if (c.seed % kChaosOnThreads == 0) options.chaos_seed = c.seed + 1;
+  return cpu::make_cpu_engine(options, 1);
+}
+
+batching::BatcherOptions batcher_options(const Config& c) {
+  batching::BatcherOptions options;
+  options.strategy = c.strategy.kind;
+  options.slots = c.strategy.slots.value();
+  options.graphs = c.strategy.graphs;
+  options.scheduler = c.scheduler;
+  options.extra_host_ns = std::llround(c.host.extra_us * 1e3);
+  return options;
+}
+
+/// When a request got its first token and when it was over, since the start of the run.
+struct Life {
+  Nanos first_token = std::numeric_limits<Nanos>::max();
+  Nanos end = 0;
+};
+
+Life life_of(const Batcher& batcher, const Request& request, std::uint32_t index) {
+  Life life;
+  const auto steps = batcher.token_steps(index);
+  const auto done = [&batcher](std::int32_t step) {
+    return batcher.steps()[static_cast<std::size_t>(step)].done - batcher.start();
+  };
+  if (!steps.empty()) {
+    life.first_token = done(steps.front());
+    life.end = done(steps.back());
+  }
+  const auto result = batcher.result(index);
+  const bool has_all = !steps.empty() && steps.size() == request.cancel_tokens;
+  if (result.reason == FinishReason::kCancelled && !has_all) {
+    life.end = std::max(life.end, request.cancel);
+  }
+  return life;
+}
+
+/// Two requests of one id are never served at the same time, and none is refused for another that
+/// was over before it came.
+void check_ids(const Batcher& batcher, const std::vector<Request>& requests,
+               const std::vector<Answer>& expected) {
+  const auto served = [&](std::uint32_t i) {
+    return batcher.result(i).reason != FinishReason::kRefused &&
+           requests[i].cancel >= requests[i].arrival;
+  };
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].id || expected[i].reason == FinishReason::kRefused) continue;
+    bool blocked = false;
+    for (std::uint32_t j = 0; j < requests.size(); ++j) {
+      if (i == j || requests[j].id != requests[i].id || !served(j)) continue;
+      const bool earlier = std::tie(requests[j].arrival, j) < std::tie(requests[i].arrival, i);
+      const Life other = life_of(batcher, requests[j], j);
+      if (!earlier) continue;
+      if (other.end >= requests[i].arrival) blocked = true;
+      if (served(i) && life_of(batcher, requests[i], i).first_token < other.end) {
+        throw Fault("ids", fmt::format("requests {} and {} had one id at one time", j, i));
+      }
+    }
+    if (!blocked && batcher.result(i).reason == FinishReason::kRefused) {
+      throw Fault("ids", fmt::format("request {} was refused for an id that was free", i));
+    }
+  }
+}
+
+/// Who is served before all others never loses its pages.
+void check_first_served(const Batcher& batcher, const std::vector<Request>& requests,
+                        const std::vector<Answer>& expected) {
+  std::optional<std::uint32_t> first;
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    if (expected[i].reason == FinishReason::kRefused) continue;
+    const auto place = [&requests](std::uint32_t r) {
+      return std::tuple(-requests[r].priority, requests[r].arrival, r);
+    };
+    if (!first || place(i) < place(*first)) first = i;
+  }
+  if (first && batcher.result(*first).preemptions > 0) {
+    throw Fault("served first", fmt::format("request {} lost its pages", *first));
+  }
+}
+
+void check_races(const runtime::Timeline& timeline) {
+  const auto races = analysis::find_races(timeline);
+  if (!races.empty()) throw Fault("race", analysis::describe(timeline, races.front()));
+}
+
+Played run(const Case& c, const Config& config, const PlayOptions& options) {
+  const auto& m = std::get<HashModelConfig>(config.model);
+  const BoundModel model({.vocab = m.vocab, .max_positions = m.max_positions, .seed = m.seed});
+  const std::vector<Request> requests = experiments::make_requests(config.requests, m.vocab);
+  const std::vector<Answer> expected = answers(config, requests);
+
+  const std::uint32_t depth = config.strategy.kind == experiments::StrategyKind::kAsync
+                                  ? std::max(config.strategy.slots.value(), 2U)
+                                  : 1;
+  Books books(config, requests, depth);
+  batching::BatcherOptions batcher_options = driver::batcher_options(config);
+  batcher_options.on_plan = [&books](const batching::Scheduler& scheduler,
+                                     const batching::Slot& slot) { books.plan(scheduler, slot); };
+  batcher_options.on_step = [&books](std::uint64_t, std::uint64_t) { books.complete(); };
+  if (c.listens) {
+    batcher_options.on_token = [&books](const batching::TokenEvent& event) { books.told(event); };
+  }
+  runtime::Runtime runtime(
+      make_engine(c, options.runtime),
+      {.detail = c.checks_races ? runtime::Detail::kAll : runtime::Detail::kTimes,
+       .removed_sites = options.removed_sites});
+  const models::BatchLimits limits{.rows = config.limits.rows,
+                                   .tokens = config.limits.tokens,
+                                   .pages_per_row = 0,
+                                   .page_tokens = config.limits.page_tokens,
+                                   .pages = config.limits.pages};
+  Batcher batcher(runtime, runtime::Device{0}, model, limits, std::move(batcher_options), requests);
+  const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
+  runtime.run(mains);
+
+  books.close(c.listens);
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    if (const std::string wrong = difference(expected[i], batcher.result(i)); !wrong.empty()) {
+      throw Fault("tokens", fmt::format("request {}: {}", i, wrong));
+    }
+  }
+  check_ids(batcher, requests, expected);
+  check_first_served(batcher, requests, expected);
+  if (c.checks_races) check_races(runtime.timeline());
+  return {.digest = batcher.tokens_digest(), .steps = batcher.steps().size(), .failure = {}};
+}
+
+}  // namespace
+
+Config config_of(const Case& c, bool synchronous) {
+  Config config = c.config;
+  if (synchronous) config.strategy = c.synchronous;
+  return config;
+}
+
+Played play(const Case& c, bool synchronous, const PlayOptions& options) {
+  try {
+    return run(c, config_of(c, synchronous), options);
+  } catch (const Fault& fault) {
+    return {.failure = Failure{synchronous, fault.check(), fault.what()}};
+  } catch (const std::exception& error) {
+    return {.failure = Failure{synchronous, "thrown", error.what()}};
+  }
+}
+
+std::optional<Failure> play(const Case& c, const PlayOptions& options) {
+  for (const bool synchronous : {true, false}) {
+    if (Played played = play(c, synchronous, options); played.failure) return played.failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace syncopate::driver
