@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "experiments/cli/progress.h"
 #include "tests/driver/campaign.h"
 #include "tests/driver/mutation.h"
 #include "tests/driver/replay.h"
@@ -49,17 +50,19 @@ int run(const Arguments& arguments) {
   if (!arguments.mutation.empty()) {
     options.play.removed_sites = switch_on(find_mutation(arguments.mutation));
   }
-  options.on_progress = [&options](std::uint64_t done) {
-    fmt::print(stderr, "\r{} of {} seeds", done, options.count);
-  };
-  const auto failing = run_campaign(options);
+  std::optional<FailingSeed> failing;
+  {
+    experiments::cli::ProgressLine line("driver");
+    options.on_progress = [&](std::uint64_t done) {
+      line.update(fmt::format("{} of {} seeds", done, options.count));
+    };
+    failing = run_campaign(options);
+  }
   if (!failing) {
-    fmt::print(stderr, "\n");
     fmt::print("{} seeds from {} on {}: no difference\n", options.count, options.first,
                arguments.runtime);
     return 0;
   }
-  fmt::print(stderr, "\n");
   fmt::print("seed {} fails, {}: {}\n", failing->seed,
              failing->failure.synchronous ? "synchronous" : "asynchronous", failing->failure.text);
   if (!arguments.shrink) return 1;
