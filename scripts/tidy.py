@@ -44,12 +44,13 @@ def key_of(source: Path, command: str, common: bytes) -> str:
 
 
 def commands(folders: list[str]) -> dict[Path, tuple[str, str]]:
-    """From a source of ours to (build folder, compile command)."""
+    """From a source of ours, not one that the build writes, to (build folder, compile command)."""
     found: dict[Path, tuple[str, str]] = {}
     for folder in folders:
         for entry in json.loads((Path(folder) / "compile_commands.json").read_text()):
             source = Path(entry["file"])
-            if source.suffix == ".cc" and source.is_relative_to(ROOT):
+            written = source.is_relative_to(ROOT) and not source.is_relative_to(ROOT / "build")
+            if source.suffix == ".cc" and written:
                 found.setdefault(source, (folder, entry["command"]))
     return found
 

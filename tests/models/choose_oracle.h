@@ -29,7 +29,7 @@ inline std::uint32_t defined_choice(const std::vector<std::int64_t>& values,
     weights.push_back(
         distance < furthest(sampling.temperature) ? weight(distance, sampling.temperature) : 0);
   }
-  __extension__ typedef unsigned __int128 Wide;
+  __extension__ using Wide = unsigned __int128;
   const auto total = [&] { return std::accumulate(weights.begin(), weights.end(), Wide{0}); };
 
   const Wide enough = total() * sampling.top_p;

@@ -9,7 +9,7 @@
 namespace syncopate::models::hash {
 namespace {
 
-__extension__ typedef unsigned __int128 Wide;
+__extension__ using Wide = unsigned __int128;
 
 TEST(PowerOfHalf, IsThePowerAndNeverRises) {
   std::uint32_t before = kFullWeight;
