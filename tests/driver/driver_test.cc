@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "experiments/config/load.h"
+#include "experiments/run/engines.h"
 #include "experiments/run/run.h"
 #include "experiments/run/workload.h"
 #include "tests/batching/variants.h"
@@ -41,6 +42,16 @@ TEST(DriverTest, NoSeedGivesADifferenceInVirtualTime) {
 TEST(DriverTest, NoSeedGivesADifferenceOnThreads) {
   expect_no_difference(RuntimeKind::kCpu, std::min<std::uint64_t>(batching::seeds(300), 300));
 }
+
+#if SYNCOPATE_HAS_CUDA
+TEST(DriverTest, NoSeedGivesADifferenceOnADevice) {
+  if (const std::string missing = experiments::what_is_missing(RuntimeKind::kCuda);
+      !missing.empty()) {
+    GTEST_SKIP() << "skipped: " << missing;
+  }
+  expect_no_difference(RuntimeKind::kCuda, 500);
+}
+#endif
 
 TEST(DriverTest, ASeedGivesTheSameCaseAndTheSameRunAgain) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -7,7 +7,9 @@
 #include <string>
 #include <thread>
 
+#include "backend/runtime/error.h"
 #include "experiments/cli/progress.h"
+#include "experiments/run/engines.h"
 #include "tests/driver/campaign.h"
 #include "tests/driver/mutation.h"
 #include "tests/driver/replay.h"
@@ -42,8 +44,13 @@ int print_table(CampaignOptions options) {
 
 int run(const Arguments& arguments) {
   CampaignOptions options;
-  options.play.runtime =
-      arguments.runtime == "cpu" ? experiments::RuntimeKind::kCpu : experiments::RuntimeKind::kSim;
+  for (const auto& choice : experiments::yaml::ChoicesOf<experiments::RuntimeKind>::value) {
+    if (choice.name == arguments.runtime) options.play.runtime = choice.value;
+  }
+  if (const std::string missing = experiments::what_is_missing(options.play.runtime);
+      !missing.empty()) {
+    throw runtime::UnavailableError("runtime " + arguments.runtime + ": " + missing);
+  }
   options.first = arguments.seeds[0];
   options.count = arguments.seeds[1];
   options.jobs = arguments.jobs;
@@ -83,8 +90,8 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Draws cases from seeds, runs each synchronously and asynchronously, and holds both "
       "against the definition"};
-  app.add_option("--runtime", arguments.runtime, "sim or cpu")
-      ->check(CLI::IsMember({"sim", "cpu"}));
+  app.add_option("--runtime", arguments.runtime, "sim, cpu or cuda")
+      ->check(CLI::IsMember({"sim", "cpu", "cuda"}));
   app.add_option("--seeds", arguments.seeds, "The first seed, and how many")->expected(2);
   app.add_option("--jobs", arguments.jobs, "Threads")->check(CLI::PositiveNumber);
   app.add_option("--mutation", arguments.mutation, "Switch on a mistake (driver_mutants only)");

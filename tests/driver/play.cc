@@ -13,6 +13,7 @@
 #include "backend/batching/batcher.h"
 #include "backend/cpu/cpu_engine.h"
 #include "backend/runtime/runtime.h"
+#include "experiments/run/engines.h"
 #include "experiments/run/workload.h"
 #include "sim/sim_engine.h"
 #include "tests/driver/books.h"
@@ -37,9 +38,22 @@ std::unique_ptr<runtime::Engine> make_engine(const Case& c, RuntimeKind kind) {
     const experiments::RuntimeConfig& r = c.config.runtime;
     return sim::make_sim_engine(machine(), {.effects = true, .seed = r.seed, .chaos = r.chaos}, 1);
   }
+  if (kind == RuntimeKind::kCuda) {
+    experiments::ResolvedConfig config;
+    config.config.runtime.kind = kind;
+    return experiments::make_engine(config);
+  }
   cpu::CpuOptions options;
   if (c.seed % kChaosOnThreads == 0) options.chaos_seed = c.seed + 1;
   return cpu::make_cpu_engine(options, 1);
+}
+
+/// On a device the model itself: its stand-in has no kernels there.
+std::unique_ptr<models::Model> make_model(const HashModelConfig& c, RuntimeKind kind) {
+  const models::hash::HashConfig config{
+      .vocab = c.vocab, .max_positions = c.max_positions, .seed = c.seed};
+  if (kind == RuntimeKind::kCuda) return std::make_unique<models::hash::HashModel>(config);
+  return std::make_unique<BoundModel>(config);
 }
 
 batching::BatcherOptions batcher_options(const Config& c) {
@@ -126,7 +140,7 @@ void check_races(const runtime::Timeline& timeline) {
 
 Played run(const Case& c, const Config& config, const PlayOptions& options) {
   const auto& m = std::get<HashModelConfig>(config.model);
-  const BoundModel model({.vocab = m.vocab, .max_positions = m.max_positions, .seed = m.seed});
+  const auto model = make_model(m, options.runtime);
   const std::vector<Request> requests = experiments::make_requests(config.requests, m.vocab);
   const std::vector<Answer> expected = answers(config, requests);
 
@@ -150,7 +164,8 @@ Played run(const Case& c, const Config& config, const PlayOptions& options) {
                                    .pages_per_row = 0,
                                    .page_tokens = config.limits.page_tokens,
                                    .pages = config.limits.pages};
-  Batcher batcher(runtime, runtime::Device{0}, model, limits, std::move(batcher_options), requests);
+  Batcher batcher(runtime, runtime::Device{0}, *model, limits, std::move(batcher_options),
+                  requests);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
   runtime.run(mains);
 
