@@ -37,8 +37,7 @@ class KvTables {
   }
   /// Pages that `row` lacks to hold `entries`.
   std::uint32_t lacks(const Row& row, std::uint32_t entries) const {
-    const std::uint32_t pages = pages_for(entries);
-    return pages > row.pages ? pages - row.pages : 0;
+    return entries <= row.page_end ? 0 : pages_for(entries) - row.pages;
   }
 
   /// Gives the row an empty table.

@@ -132,7 +132,8 @@ void Scheduler::begin_rows() {
   alive_ = static_cast<std::uint32_t>(rows_.size());
   for (Row& row : rows_) {
     row.take = 0;
-    if (all_planned_or_ended(row)) leave(row);
+    const bool ended = ended_early_ && book_.ended(row.request);
+    if (ended || row.position == row.end_position) leave(row);
   }
   ended_early_ = false;
 }
@@ -172,7 +173,7 @@ void Scheduler::take_decodes() {
 
 void Scheduler::take_prefills() {
   takers_.clear();
-  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+  for (std::uint32_t i = decodes_; i < rows_.size(); ++i) {  // those before it decoded already
     if (!rows_[i].gone && !rows_[i].decodes()) takers_.push_back(i);
   }
   sort_takers();
@@ -279,7 +280,7 @@ void Scheduler::preempt(Row& row) {
 void Scheduler::arrange() {
   others_.clear();
   decodes_ = 0;
-  prefills_ = 0;
+  std::size_t idle = 0;
   const auto decodes_now = [](const Row& row) { return row.take > 0 && row.decodes(); };
   for (const Row& row : rows_) {
     if (row.gone) continue;
@@ -287,11 +288,15 @@ void Scheduler::arrange() {
       ++decodes_;
     } else if (row.take > 0) {
       others_.push_back(row);
+    } else {
+      ++idle;
     }
   }
   prefills_ = static_cast<std::uint32_t>(others_.size());
-  for (const Row& row : rows_) {
-    if (!row.gone && row.take == 0) others_.push_back(row);
+  for (std::size_t i = 0; idle > 0; ++i) {
+    if (rows_[i].gone || rows_[i].take > 0) continue;
+    others_.push_back(rows_[i]);
+    --idle;
   }
   std::size_t hole = 0;
   for (std::size_t i = decodes_; i < rows_.size(); ++i) {

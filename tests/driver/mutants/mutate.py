@@ -84,8 +84,8 @@ MUTATIONS = [
     Mistake(
         "row_kept_after_eos",
         SCHEDULER,
-        "    if (all_planned_or_ended(row)) leave(row);",
-        "    if (MUTATED ? row.position == row.end_position : all_planned_or_ended(row)) leave(row);",
+        "const bool ended = ended_early_ && book_.ended(row.request);",
+        "const bool ended = !MUTATED && ended_early_ && book_.ended(row.request);",
     ),
     Mistake(
         "early_end_overlooked_in_a_steady_step",
