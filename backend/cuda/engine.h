@@ -33,6 +33,8 @@ struct CudaOptions {
 /// - CUDA loads a kernel at its first launch and may then wait for all that runs. A program whose
 ///   running work waits for a kernel that was never launched, through a flag, hangs: launch it once
 ///   before, or set CUDA_MODULE_LOADING=EAGER.
+/// - One engine runs at a time in a process: while one captures a graph, CUDA forbids calls that
+///   another may make on the same device.
 /// - Devices of one engine reach each other's memory directly where the machine allows it.
 std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options);
 

@@ -53,7 +53,8 @@ int run(const Arguments& arguments) {
   }
   options.first = arguments.seeds[0];
   options.count = arguments.seeds[1];
-  options.jobs = arguments.jobs;
+  // On a device, one engine at a time (backend/cuda/engine.h).
+  options.jobs = options.play.runtime == experiments::RuntimeKind::kCuda ? 1 : arguments.jobs;
   if (arguments.table) return print_table(options);
   if (!arguments.mutation.empty()) {
     options.play.removed_sites = switch_on(find_mutation(arguments.mutation));
