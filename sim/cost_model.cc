@@ -72,7 +72,7 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const KernelCost& kernel = profile.kernels[i];
     require_terms({kernel.base_us, kernel.per_row_us, kernel.per_token_us, kernel.per_kv_ktoken_us,
-                   kernel.per_attention_kpair_us},
+                   kernel.per_attention_kpair_us, kernel.after_pause_us, kernel.pause_us},
                   "kernel costs must be 0 to 1e12 us");
     require_share(kernel.sm);
     require_share(kernel.bandwidth);
@@ -81,6 +81,9 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
                    kernel.per_token_us * kNsPerUs, kernel.per_kv_ktoken_us,
                    kernel.per_attention_kpair_us};
     demands_[i] = {kernel.sm, kernel.bandwidth, kernel.holds};
+    pauses_[i] = {ns(kernel.after_pause_us), ns(kernel.pause_us)};
+    // Chaos stands in place of all that the profile says.
+    if (kernel.after_pause_us > 0 && !chaos_) pauses_count_ = true;
   }
   for (std::size_t i = 0; i < profile.spans.size(); ++i) {
     const SpanCost& span = profile.spans[i];

@@ -50,6 +50,17 @@ class CostModel {
   runtime::Nanos copy(CopyEngine engine, std::uint64_t bytes, bool pageable) const;
   runtime::Nanos span(const runtime::Cost& cost) const;
 
+  /// Whether any kind of kernel takes longer after a pause.
+  bool pauses_count() const { return pauses_count_; }
+  /// What a kernel takes more that starts this long, above 0, after the last one of its kind.
+  runtime::Nanos after_pause(runtime::Work work, runtime::Nanos pause) const {
+    const PauseTerms& terms = pauses_[static_cast<std::size_t>(work)];
+    return pause >= terms.full
+               ? terms.added
+               : round(static_cast<double>(terms.added) *
+                       (static_cast<double>(pause) / static_cast<double>(terms.full)));
+  }
+
   /// What a nominal duration becomes this time: itself, or with jitter, or chaos in its place.
   runtime::Nanos draw(int host, runtime::Nanos nominal) {
     return exact_ ? nominal : draw_slowly(host, nominal);
@@ -58,6 +69,9 @@ class CostModel {
  private:
   struct KernelTerms {
     double base, per_row, per_token, per_kv_token, per_pair;
+  };
+  struct PauseTerms {
+    runtime::Nanos added, full;
   };
   struct SpanTerms {
     double base, per_row, per_changed_row;
@@ -78,6 +92,8 @@ class CostModel {
   runtime::Nanos node_gap_;
   std::array<KernelTerms, runtime::kWorkKinds> kernels_;
   std::array<Demand, runtime::kWorkKinds> demands_;
+  std::array<PauseTerms, runtime::kWorkKinds> pauses_;
+  bool pauses_count_ = false;
   std::array<SpanTerms, runtime::kWorkKinds> spans_;
   std::array<CopyTerms, kCopyEngines> copies_;
   CopyTerms pageable_;

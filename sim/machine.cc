@@ -229,7 +229,27 @@ void Machine::task_ended(std::uint32_t task) {
 void Machine::run_kernel(std::uint32_t task, std::uint32_t index, Work work, Nanos duration) {
   Device& device = devices_[index];
   fluids_changed_ = true;
+  if (costs_.pauses_count()) duration += begin_of_kind(device, work);
   if (device.fluid.submit(now_, task, costs_.demand(work), duration)) task_started(task);
+}
+
+Nanos Machine::begin_of_kind(Device& device, Work work) {
+  KindOfKernel& kind = device.kinds[static_cast<std::size_t>(work)];
+  if (kind.unfinished++ > 0 || kind.ended == now_) return 0;
+  return costs_.after_pause(work, kind.ended == kNotYet ? kNever : now_ - kind.ended);
+}
+
+void Machine::end_of_kind(Device& device, std::uint32_t task) {
+  Work work;
+  if (kind_of(task) == Kind::kStream) {
+    work = streams_[index_of(task)].pending.front().work;
+  } else {
+    const GraphProgram& graph = graph_of(index_of(task));
+    work = graph.nodes[index_of(task) - graph.first_task].work;
+  }
+  KindOfKernel& kind = device.kinds[static_cast<std::size_t>(work)];
+  --kind.unfinished;
+  kind.ended = now_;
 }
 
 void Machine::run_copy(std::uint32_t task, std::uint32_t device, CopyEngine engine,
@@ -296,7 +316,10 @@ void Machine::end_kernels(std::uint32_t index) {
   if (device.fluid_event != now_) return;
   device.fluid_event = kNever;
   fluids_changed_ = true;
-  while (const auto task = device.fluid.take_ended(now_)) task_ended(*task);
+  while (const auto task = device.fluid.take_ended(now_)) {
+    if (costs_.pauses_count()) end_of_kind(device, *task);
+    task_ended(*task);
+  }
   while (const auto task = device.fluid.take_started(now_)) task_started(*task);
 }
 

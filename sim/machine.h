@@ -91,8 +91,14 @@ class Machine {
     PendingCopy current{};
     Ring<PendingCopy> waiting;
   };
+  static constexpr runtime::Nanos kNotYet = -1;
+  struct KindOfKernel {
+    std::uint32_t unfinished = 0;    // run, or wait for slots
+    runtime::Nanos ended = kNotYet;  // the last one
+  };
   struct Device {
     Fluid fluid;
+    std::array<KindOfKernel, runtime::kWorkKinds> kinds;  // while pauses count
     runtime::Nanos fluid_event = kNever;  // the newest one pending; older ones are void
     std::array<CopyState, kCopyEngines> copies;
   };
@@ -116,6 +122,8 @@ class Machine {
                   runtime::Nanos duration);
   void run_copy(std::uint32_t task, std::uint32_t device, CopyEngine engine,
                 runtime::Nanos duration);
+  runtime::Nanos begin_of_kind(Device& device, runtime::Work work);  // what a pause adds to it
+  void end_of_kind(Device& device, std::uint32_t task);
   bool hold_for_flag(std::uint32_t task, std::uint32_t flag, std::uint64_t value);
   void set_flag(std::uint32_t flag, std::uint64_t value);
 

@@ -52,6 +52,14 @@ struct KernelCost {
   double per_attention_kpair_us = 0;  ///< Per 1,000 pairs of a token and a KV entry that it attends
                                       ///< to. In decode the same count as the KV tokens.
 
+  /// What caches, clocks and a sleeping core have lost in a pause. The pause runs from the end of
+  /// the last kernel of this kind on the device to when this one is ready to start; the first has
+  /// had the longest one. A pause of `pause_us` or more adds all of `after_pause_us`, a shorter one
+  /// its share. With no pause (a kernel of this kind still runs, or ended in that instant) nothing
+  /// is added.
+  double after_pause_us = 0;
+  double pause_us = 0;
+
   /// Shares of the device, 0 to 1. Demands slow down what runs at the same time once their sum
   /// exceeds 1; 0 neither slows nor is slowed.
   double sm = 0;         ///< Demand on the streaming multiprocessors' throughput.

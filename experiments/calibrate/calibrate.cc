@@ -13,17 +13,15 @@ namespace {
 
 using runtime::Work;
 
-constexpr std::chrono::seconds kStepsBudget{20};
+constexpr std::chrono::seconds kStepsBudget{35};
 
 void fit_spans(const MeasuredProgram& program, Calibration& out) {
   Observations prepare(3);
   Observations update(2);
-  for (const auto* steps : {&program.ordered, &program.async}) {
-    for (const MeasuredStep& step : *steps) {
-      const auto rows = static_cast<double>(step.record.rows);
-      prepare.add({1, rows, static_cast<double>(step.record.changed_rows)}, step.prepare);
-      update.add({1, rows}, step.update);
-    }
+  for (const MeasuredStep& step : program.steps) {
+    const auto rows = static_cast<double>(step.record.rows);
+    prepare.add({1, rows, static_cast<double>(step.record.changed_rows)}, step.prepare);
+    update.add({1, rows}, step.update);
   }
   const Fit of_prepare = fit_terms(prepare);
   const Fit of_update = fit_terms(update);
@@ -34,30 +32,68 @@ void fit_spans(const MeasuredProgram& program, Calibration& out) {
   out.fits.update = of_update.quality;
 }
 
-void fit_kernels(const MeasuredProgram& program, Calibration& out) {
-  Observations forward(5);
-  Observations carry(2);
-  for (const auto* steps : {&program.ordered, &program.async}) {
-    for (const MeasuredStep& step : *steps) {
-      const batching::StepRecord& r = step.record;
-      const auto rows = static_cast<double>(r.rows);
-      forward.add({1, rows, static_cast<double>(r.tokens), static_cast<double>(r.kv_tokens) / 1e3,
-                   static_cast<double>(r.attention_pairs) / 1e3},
-                  step.forward);
-      carry.add({1, rows}, step.carry);
-      out.ranges.rows = std::max<std::uint64_t>(out.ranges.rows, r.rows);
-      out.ranges.tokens = std::max<std::uint64_t>(out.ranges.tokens, r.tokens);
-      out.ranges.kv_tokens = std::max(out.ranges.kv_tokens, r.kv_tokens);
-    }
+/// The terms of forward, with a pause that adds its share up to `pause_us`.
+Fit fit_forward(const MeasuredProgram& program, double pause_us) {
+  Observations forward(6);
+  for (const MeasuredStep& step : program.steps) {
+    const batching::StepRecord& r = step.record;
+    forward.add(
+        {1, static_cast<double>(r.rows), static_cast<double>(r.tokens),
+         static_cast<double>(r.kv_tokens) / 1e3, static_cast<double>(r.attention_pairs) / 1e3,
+         std::clamp(step.pause / pause_us, 0.0, 1.0)},
+        step.forward);
   }
-  const Fit of_forward = fit_terms(forward);
+  return fit_terms(forward);
+}
+
+/// The pause that adds all is no linear term: searched for, between pauses that were measured,
+/// first on a coarse grid (the error may have several minima), then in smaller and smaller steps.
+double find_pause_us(const MeasuredProgram& program) {
+  constexpr double kShortestUs = 10;
+  double longest = kShortestUs;
+  for (const MeasuredStep& step : program.steps) longest = std::max(longest, step.pause);
+  double best = longest;
+  double least = fit_forward(program, best).error;
+  const auto look_at = [&](double pause_us) {
+    if (pause_us < kShortestUs || pause_us > longest) return;
+    const double error = fit_forward(program, pause_us).error;
+    if (error >= least) return;
+    least = error;
+    best = pause_us;
+  };
+  double factor = std::sqrt(2.0);
+  for (double pause_us = longest / factor; pause_us >= kShortestUs; pause_us /= factor) {
+    look_at(pause_us);
+  }
+  while (factor > 1.002) {
+    factor = std::sqrt(factor);
+    const double center = best;
+    look_at(center * factor);
+    look_at(center / factor);
+  }
+  return best;
+}
+
+void fit_kernels(const MeasuredProgram& program, Calibration& out) {
+  Observations carry(2);
+  for (const MeasuredStep& step : program.steps) {
+    const batching::StepRecord& r = step.record;
+    carry.add({1, static_cast<double>(r.rows)}, step.carry);
+    out.ranges.rows = std::max<std::uint64_t>(out.ranges.rows, r.rows);
+    out.ranges.tokens = std::max<std::uint64_t>(out.ranges.tokens, r.tokens);
+    out.ranges.kv_tokens = std::max(out.ranges.kv_tokens, r.kv_tokens);
+  }
+  const double pause_us = find_pause_us(program);
+  const Fit of_forward = fit_forward(program, pause_us);
   const Fit of_carry = fit_terms(carry);
   const std::vector<double>& terms = of_forward.terms;
   out.profile.kernel(Work::kForward) = {.base_us = terms[0],
                                         .per_row_us = terms[1],
                                         .per_token_us = terms[2],
                                         .per_kv_ktoken_us = terms[3],
-                                        .per_attention_kpair_us = terms[4]};
+                                        .per_attention_kpair_us = terms[4],
+                                        .after_pause_us = terms[5],
+                                        .pause_us = terms[5] > 0 ? pause_us : 0};
   out.profile.kernel(Work::kCarry) = {.base_us = of_carry.terms[0],
                                       .per_row_us = of_carry.terms[1]};
   out.fits.forward = of_forward.quality;
@@ -96,8 +132,9 @@ void take_runtime(const MeasuredRuntime& runtime, const MeasuredCalls& calls, Ca
 }  // namespace
 
 Calibration calibrate(const EngineFactory& make_engine, const models::Model& model,
-                      const models::BatchLimits& limits, const OnCalibration& on_progress) {
-  const auto requests = calibration_requests(limits, model);
+                      const models::BatchLimits& limits, std::uint64_t entries,
+                      const OnCalibration& on_progress) {
+  const auto requests = calibration_requests(limits, model, entries);
   const MeasuredRuntime runtime = measure_runtime(make_engine, on_progress);
   const MeasuredProgram program =
       measure_program(make_engine, model, limits, requests, kStepsBudget, on_progress);

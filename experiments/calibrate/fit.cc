@@ -68,7 +68,8 @@ Fit fit_terms(const Observations& observations) {
     const VectorXd weights = errors.cwiseMax(kSmallError).cwiseInverse().cwiseSqrt();
     terms = nnls(weights.asDiagonal() * shares, weights);
   }
-  return {{terms.begin(), terms.end()}, quality_of(shares * terms - ones)};
+  const VectorXd errors = shares * terms - ones;
+  return {{terms.begin(), terms.end()}, errors.cwiseAbs().sum(), quality_of(errors)};
 }
 
 }  // namespace syncopate::experiments

@@ -34,6 +34,7 @@ class Observations {
 
 struct Fit {
   std::vector<double> terms;  ///< Per unit of each amount, in the unit of the durations; >= 0.
+  double error = 0;           ///< The sum that was made least.
   FitQuality quality;
 };
 

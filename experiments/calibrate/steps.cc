@@ -1,6 +1,7 @@
 #include "experiments/calibrate/steps.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -25,6 +26,9 @@ constexpr int kMostRounds = 15;
 constexpr std::uint32_t kColdSteps = 3;
 constexpr std::uint32_t kRequestsPerRow = 3;
 constexpr std::uint32_t kMostNewTokens = 64;
+constexpr std::uint32_t kMostFillingTokens = 128;
+/// Host work of the ordered programs, as shares of a device step.
+constexpr std::array<double, 5> kPauses = {0, 0.25, 0.5, 1, 2};
 
 double micros(Nanos from, Nanos to) { return static_cast<double>(to - from) / 1e3; }
 double duration(const Operation* op) { return micros(op->start, op->end); }
@@ -77,18 +81,16 @@ std::vector<StepOperations> by_step(const runtime::Timeline& timeline, std::size
 /// What was seen of one step in all rounds.
 struct StepSamples {
   batching::StepRecord record;
-  std::vector<double> prepare, update, forward, carry;
+  std::vector<double> pause, prepare, update, forward, carry;
 };
 using Samples = std::vector<StepSamples>;
 
-std::vector<MeasuredStep> medians(Samples& samples) {
-  std::vector<MeasuredStep> out;
+void take_medians(Samples& samples, std::vector<MeasuredStep>& out) {
   for (std::size_t i = kColdSteps; i < samples.size(); ++i) {
     StepSamples& step = samples[i];
-    out.push_back({step.record, median(step.prepare), median(step.update), median(step.forward),
-                   median(step.carry)});
+    out.push_back({step.record, median(step.pause), median(step.prepare), median(step.update),
+                   median(step.forward), median(step.carry)});
   }
-  return out;
 }
 
 struct CallSamples {
@@ -103,14 +105,18 @@ class Program {
           const models::BatchLimits& limits, const std::vector<batching::Request>& requests)
       : make_engine_(make_engine), model_(model), limits_(limits), requests_(requests) {}
 
+  /// The first round finds how long a device step is.
   void round(bool keep) {
-    run(StrategyKind::kOrdered, keep);
-    run(StrategyKind::kAsync, keep);
+    run(StrategyKind::kAsync, 0, keep, async_);
+    for (std::size_t i = 0; i < kPauses.size(); ++i) {
+      run(StrategyKind::kOrdered, kPauses[i], keep, ordered_[i]);
+    }
   }
   MeasuredProgram result();
 
  private:
-  void run(StrategyKind kind, bool keep);
+  /// `pause`: host work in each step, as a share of a device step.
+  void run(StrategyKind kind, double pause, bool keep, Samples& samples);
   void take_calls_of_ordered(const StepOperations& step);
   void take_calls_of_async(const StepOperations& step);
 
@@ -118,29 +124,37 @@ class Program {
   const models::Model& model_;
   const models::BatchLimits& limits_;
   const std::vector<batching::Request>& requests_;
-  Samples ordered_, async_;
+  double device_step_ns_ = 0;  // the median of the last asynchronous run
+  Samples async_;
+  std::array<Samples, kPauses.size()> ordered_;
   CallSamples calls_;
 };
 
-void Program::run(StrategyKind kind, bool keep) {
+void Program::run(StrategyKind kind, double pause, bool keep, Samples& samples) {
   const bool ordered = kind == StrategyKind::kOrdered;
   runtime::Runtime runtime(make_engine_(),
                            {.detail = runtime::Detail::kTimes, .removed_sites = {}});
   batching::BatcherOptions options;
   options.strategy = kind;
   options.graphs = ordered;
+  options.extra_host_ns = std::llround(pause * device_step_ns_);
   batching::Batcher batcher(runtime, runtime::Device{0}, model_, limits_, options, requests_);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
   runtime.run(mains);
-  if (!keep) return;
 
   const std::span<const batching::StepRecord> records = batcher.steps();
-  Samples& samples = ordered ? ordered_ : async_;
-  samples.resize(records.size());
   const std::vector<StepOperations> steps = by_step(runtime.timeline(), records.size());
+  if (!ordered) {
+    std::vector<double> forward;
+    for (const StepOperations& step : steps) forward.push_back(duration(step.forward));
+    device_step_ns_ = median(forward) * 1e3;
+  }
+  if (!keep) return;
+  samples.resize(records.size());
   for (std::size_t i = kColdSteps; i < steps.size(); ++i) {
     const StepOperations& step = steps[i];
     samples[i].record = records[i];
+    samples[i].pause.push_back(micros(steps[i - 1].forward->end, step.forward->start));
     samples[i].prepare.push_back(duration(step.prepare));
     samples[i].update.push_back(duration(step.update));
     samples[i].forward.push_back(duration(step.forward));
@@ -168,8 +182,8 @@ void Program::take_calls_of_async(const StepOperations& step) {
 
 MeasuredProgram Program::result() {
   MeasuredProgram out;
-  out.ordered = medians(ordered_);
-  out.async = medians(async_);
+  take_medians(async_, out.steps);
+  for (Samples& samples : ordered_) take_medians(samples, out.steps);
   const auto of = [](std::vector<double>& values) { return std::max(0.0, median(values)); };
   out.calls.copy = (of(calls_.copy_in) + of(calls_.copy_out)) / 2;
   out.calls.graph_launch = of(calls_.graph);
@@ -186,20 +200,21 @@ MeasuredProgram Program::result() {
 }  // namespace
 
 std::vector<batching::Request> calibration_requests(const models::BatchLimits& limits,
-                                                    const models::Model& model) {
+                                                    const models::Model& model,
+                                                    std::uint64_t entries) {
   const std::uint64_t pages = limits.pages / limits.rows;  // so that all rows fit at once
-  const std::uint64_t entries =
+  const std::uint64_t room =
       std::min<std::uint64_t>(pages * limits.page_tokens, model.max_positions());
-  if (entries < 8 || limits.tokens < limits.rows + 4) {
+  if (room < 8 || limits.tokens < limits.rows + 4) {
     throw runtime::UsageError(
         "calibrate: the limits leave no room: every row needs pages for 8 entries, and a step 4 "
         "tokens more than rows");
   }
   // The longest prompt joins a batch that is full but for its row.
   const auto longest = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(entries / 2, limits.tokens - limits.rows + 1));
+      std::min<std::uint64_t>(room / 2, limits.tokens - limits.rows + 1));
   const auto most =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(entries - longest, kMostNewTokens));
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(room - longest, kMostNewTokens));
   std::vector<batching::Request> requests;
   const auto add = [&](std::size_t prompt, std::uint32_t new_tokens) {
     batching::Request& request = requests.emplace_back();
@@ -213,6 +228,13 @@ std::vector<batching::Request> calibration_requests(const models::BatchLimits& l
   // be.
   for (std::uint32_t r = 0; r < limits.rows; ++r) add(1, kColdSteps + 1);
   for (std::uint32_t r = 0; r < limits.rows; ++r) add(r == 0 ? longest : 1, 2);
+  // A batch as large as the requests to serve can make it. Rows join one a step, and end together.
+  const auto full = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(entries, 2, room));
+  const std::uint32_t prompt = std::min(longest, full - 1);
+  const std::uint32_t filling = std::min(full - prompt, kMostFillingTokens);
+  for (std::uint32_t r = 0; r < limits.rows; ++r) {
+    add(prompt, std::min(filling + limits.rows - r, static_cast<std::uint32_t>(room) - prompt));
+  }
   const std::uint32_t count = kRequestsPerRow * limits.rows;
   for (std::uint32_t i = 0; i < count; ++i) {
     // Spread evenly, and one not by the other: the R2 sequence (Roberts, 2018).

@@ -17,15 +17,16 @@ namespace syncopate::experiments {
 /// round.
 struct MeasuredStep {
   batching::StepRecord record;
+  double pause = 0;    ///< Of the device, from the end of the step before to the start of this one.
   double prepare = 0;  ///< Host spans.
   double update = 0;
   double forward = 0;  ///< Device.
   double carry = 0;    ///< Device; 0 when ordered, which has none.
 };
 
-/// Medians over all steps and rounds of the ordered program, in microseconds. A step there is: copy
-/// in, record, wait, graph, record, wait, copy out, record, block; each stream idle when its part
-/// comes. Kinds of calls that come twice have the mean of both.
+/// Medians over all steps and rounds of the ordered programs, in microseconds. A step there is:
+/// copy in, record, wait, graph, record, wait, copy out, record, block; each stream idle when its
+/// part comes. Kinds of calls that come twice have the mean of both.
 struct MeasuredCalls {
   double copy = 0;
   double graph_launch = 0;   ///< Of the step's graph, which has one node.
@@ -38,19 +39,24 @@ struct MeasuredCalls {
 };
 
 struct MeasuredProgram {
-  std::vector<MeasuredStep> ordered, async;
+  std::vector<MeasuredStep> steps;  ///< Those of the asynchronous program and of each ordered one.
   MeasuredCalls calls;
   int rounds = 0;
 };
 
 /// Requests that fill a batch of `limits` with all mixtures that are likely in it: 1 to all rows,
 /// prompts from one token to as many as a step and the pages can take, prompts that join rows which
-/// decode. No end tokens. Throws runtime::UsageError where the limits leave no room for a request.
+/// decode; and once all rows with `entries` KV entries each, as far as pages and a bound on the
+/// time that it takes allow. No end tokens. Throws runtime::UsageError where the limits leave no
+/// room for a request.
 std::vector<batching::Request> calibration_requests(const models::BatchLimits& limits,
-                                                    const models::Model& model);
+                                                    const models::Model& model,
+                                                    std::uint64_t entries);
 
-/// Runs the program on `requests`, ordered with graphs and asynchronous without, turn about: once
-/// to warm up, then 3 to 15 rounds, as many as fit into `budget`.
+/// Runs the program on `requests`, turn about: asynchronous without graphs, where steps follow each
+/// other at once, and ordered with graphs, where each comes after a pause, in which the host burns
+/// 0, 1/4, 1/2, 1 and 2 times a device step. Once to warm up, then 3 to 15 rounds, as many as fit
+/// into `budget`.
 MeasuredProgram measure_program(const EngineFactory& make_engine, const models::Model& model,
                                 const models::BatchLimits& limits,
                                 const std::vector<batching::Request>& requests,

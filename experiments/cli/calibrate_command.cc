@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <concepts>
 #include <filesystem>
 #include <string>
@@ -15,6 +16,7 @@
 #include "experiments/run/environment.h"
 #include "experiments/run/models.h"
 #include "experiments/run/whole_file.h"
+#include "experiments/run/workload.h"
 
 namespace syncopate::experiments::cli {
 
@@ -56,6 +58,15 @@ Provenance provenance(const CalibrateArguments& arguments, const ResolvedConfig&
           .fits = calibration.fits};
 }
 
+/// Most KV entries of a request.
+std::uint64_t most_entries(const std::vector<batching::Request>& requests) {
+  std::uint64_t most = 0;
+  for (const batching::Request& request : requests) {
+    most = std::max<std::uint64_t>(most, request.prompt.size() + request.max_new_tokens);
+  }
+  return most;
+}
+
 void print_fit(std::string_view name, const FitQuality& fit) {
   fmt::print("  {:<9} {:5} durations; half of them within {:.2f} %, 95 % within {:.2f} %\n", name,
              fit.samples, fit.median_error_pct, fit.p95_error_pct);
@@ -88,10 +99,11 @@ int calibrate_machine(const CalibrateArguments& arguments) {
                                    .pages_per_row = 0,  // the batcher's to say
                                    .page_tokens = config.config.limits.page_tokens,
                                    .pages = config.config.limits.pages};
+  const std::uint64_t entries = most_entries(make_requests(config.config.requests, model->vocab()));
   Calibration calibration;
   {
     ProgressLine line("calibrate");
-    calibration = calibrate([&config] { return make_engine(config); }, *model, limits,
+    calibration = calibrate([&config] { return make_engine(config); }, *model, limits, entries,
                             [&line](const char* what, double share) {
                               line.update(fmt::format("{}, {:.0f} %", what, 100 * share));
                             });

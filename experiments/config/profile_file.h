@@ -120,6 +120,11 @@ void describe(V& v, KernelCost& c) {
         "Added for each 1,000 pairs of a token and an entry it attends to")
         .range(0, kMaxMicros),
     c.per_attention_kpair_us);
+  v(key("after_pause_us", "Added after a pause since the last of its kind").range(0, kMaxMicros),
+    c.after_pause_us);
+  v(key("pause_us", "The shortest pause that adds all of it; a shorter one adds its share")
+        .range(0, kMaxMicros),
+    c.pause_us);
   v(key("sm", "Demand on the multiprocessors, a share").range(0, 1), c.sm);
   v(key("bandwidth", "Demand on memory bandwidth, a share").range(0, 1), c.bandwidth);
   v(key("holds", "Share of the block slots held from start to end").range(0, 1), c.holds);

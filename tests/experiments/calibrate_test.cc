@@ -14,6 +14,8 @@ namespace {
 
 using runtime::Work;
 
+/// Of the largest request to serve.
+constexpr std::uint64_t kEntries = 120;
 constexpr models::BatchLimits kLimits{
     .rows = 6, .tokens = 96, .pages_per_row = 0, .page_tokens = 8, .pages = 120};
 
@@ -35,7 +37,9 @@ sim::HardwareProfile known() {
                               .per_row_us = 40,
                               .per_token_us = 150,
                               .per_kv_ktoken_us = 900,
-                              .per_attention_kpair_us = 300};
+                              .per_attention_kpair_us = 300,
+                              .after_pause_us = 600,
+                              .pause_us = 2'000};
   p.kernel(Work::kCarry) = {.base_us = 3, .per_row_us = 0.5};
   p.kernel(Work::kNone) = {.base_us = 1.5};
   p.span(Work::kPrepare) = {.base_us = 9, .per_row_us = 0.7, .per_changed_row_us = 2};
@@ -60,7 +64,7 @@ class CalibrationOfVirtualTime : public testing::Test {
     const EngineFactory make_engine = [&] {
       return sim::make_sim_engine(profile, {.effects = false, .seed = ++seed}, 1);
     };
-    return calibrate(make_engine, model, kLimits, [](const char*, double) {});
+    return calibrate(make_engine, model, kLimits, kEntries, [](const char*, double) {});
   }
 };
 
@@ -91,6 +95,8 @@ TEST_F(CalibrationOfVirtualTime, FindsTheProfileThatTheMachineWasMadeOf) {
     expect_near(found.kernel(work).per_kv_ktoken_us, is.kernel(work).per_kv_ktoken_us, "kv");
     expect_near(found.kernel(work).per_attention_kpair_us, is.kernel(work).per_attention_kpair_us,
                 "pairs");
+    expect_near(found.kernel(work).after_pause_us, is.kernel(work).after_pause_us, "after pause");
+    expect_near(found.kernel(work).pause_us, is.kernel(work).pause_us, "pause");
   }
   for (const Work work : {Work::kPrepare, Work::kUpdate}) {
     SCOPED_TRACE(static_cast<int>(work));
@@ -123,13 +129,23 @@ TEST_F(CalibrationOfVirtualTime, SaysForWhichStepsItHolds) {
   const Calibration calibration = of(known());
   EXPECT_EQ(calibration.ranges.rows, 6U);
   EXPECT_GE(calibration.ranges.tokens, 80U);  // of 96; 120 pages leave prompts of 80 at most
-  EXPECT_GE(calibration.ranges.kv_tokens, 300U);
+  // All rows with as many entries as the largest request to serve comes to.
+  EXPECT_GE(calibration.ranges.kv_tokens, kLimits.rows * kEntries);
+}
+
+TEST_F(CalibrationOfVirtualTime, FindsNoPauseWhereNoneCounts) {
+  sim::HardwareProfile is = known();
+  is.kernel(Work::kForward).after_pause_us = 0;
+  is.kernel(Work::kForward).pause_us = 0;
+  const sim::KernelCost& forward = of(is).profile.kernel(Work::kForward);
+  EXPECT_LT(forward.after_pause_us, 1);
+  EXPECT_NEAR(forward.base_us, 2'500, 25);
 }
 
 TEST(CalibrationRequests, FillStepsToTheLimit) {
   const models::hash::HashModel model({.vocab = 64, .max_positions = 4096, .seed = 1});
   std::size_t longest = 0;
-  for (const batching::Request& request : calibration_requests(kLimits, model)) {
+  for (const batching::Request& request : calibration_requests(kLimits, model, kEntries)) {
     longest = std::max(longest, request.prompt.size());
     EXPECT_TRUE(request.eos.empty());
     EXPECT_LE(request.prompt.size() + request.max_new_tokens, 160U);  // pages for all rows at once
@@ -141,10 +157,10 @@ TEST(CalibrationRequests, AreRefusedWhereThereIsNoRoom) {
   const models::hash::HashModel model({.vocab = 64, .max_positions = 4096, .seed = 1});
   models::BatchLimits limits = kLimits;
   limits.tokens = limits.rows;
-  EXPECT_THROW(calibration_requests(limits, model), runtime::UsageError);
+  EXPECT_THROW(calibration_requests(limits, model, kEntries), runtime::UsageError);
   limits = kLimits;
   limits.pages = 5;
-  EXPECT_THROW(calibration_requests(limits, model), runtime::UsageError);
+  EXPECT_THROW(calibration_requests(limits, model, kEntries), runtime::UsageError);
 }
 
 }  // namespace
