@@ -81,7 +81,7 @@ constexpr const char* kSchemaExamples = R"(Examples:
       docs/config.md)";
 
 constexpr const char* kCalibrateNotes =
-    R"(Takes about half a minute, and needs the machine for itself: what else runs on it is measured with
+    R"(Takes up to a minute, and needs the machine for itself: what else runs on it is measured with
 it. The file says what was measured, how well the fitted terms give it back, and for which steps
 they hold.)";
 

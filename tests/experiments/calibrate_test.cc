@@ -137,7 +137,7 @@ TEST_F(CalibrationOfVirtualTime, FindsNoPauseWhereNoneCounts) {
   sim::HardwareProfile is = known();
   is.kernel(Work::kForward).after_pause_us = 0;
   is.kernel(Work::kForward).pause_us = 0;
-  const sim::KernelCost& forward = of(is).profile.kernel(Work::kForward);
+  const sim::KernelCost forward = of(is).profile.kernel(Work::kForward);
   EXPECT_LT(forward.after_pause_us, 1);
   EXPECT_NEAR(forward.base_us, 2'500, 25);
 }
