@@ -18,7 +18,7 @@ struct Calibration {
 /// Measures, through the seam alone, what a profile is made of: the runtime by small programs
 /// (probes.h), the calls, spans and kernels by steps of the program with `model` (steps.h). The
 /// requests to serve have at most `entries` KV entries each. Takes about three quarters of a minute
-/// or, with a model whose steps are longer, what some forty runs of 250 of them take. Throws
+/// or, with a model whose steps are longer, what 24 runs of some 250 steps take. Throws
 /// runtime::Error.
 Calibration calibrate(const EngineFactory& make_engine, const models::Model& model,
                       const models::BatchLimits& limits, std::uint64_t entries,
