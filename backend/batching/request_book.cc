@@ -141,7 +141,9 @@ void RequestBook::copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32
     *to++ = states_[index].tokens[p - size];
 }
 
-runtime::Nanos RequestBook::next_event() const { return std::min(next_arrival(), next_cancel()); }
+runtime::Nanos RequestBook::next_event() const {
+  return all_ended() ? kNever : std::min(next_arrival(), next_cancel());
+}
 
 bool RequestBook::welcome(std::uint32_t index) {
   if (ended(index)) return false;  // cancelled before it came

@@ -48,7 +48,7 @@ class RequestBook {
 
   // -- what happens ----------------------------------------------------------------------------
 
-  /// When the next request arrives or is given up, kNever when none does.
+  /// When the next request arrives or is given up; kNever when none does, or all have ended.
   runtime::Nanos next_event() const;
   /// All that happens up to `now`; `arrive` is called with each request that then waits to be
   /// served. Returns whether some request was cancelled.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "backend/runtime/error.h"
 
@@ -31,11 +32,17 @@ void Scheduler::advance(runtime::Nanos now) {
     waiting_.push({book_.rank(request), request, 0});
     may_admit_ = true;
   });
-  if (cancelled) ended_early_ = true;
+  if (cancelled) took_leave();
 }
 
 void Scheduler::cancel(std::uint32_t request) {
-  if (book_.cancel(request)) ended_early_ = true;
+  if (book_.cancel(request)) took_leave();
+}
+
+// Some client gave up. Its request may have a row, or be the one that others wait behind.
+void Scheduler::took_leave() {
+  ended_early_ = true;
+  may_admit_ = true;
 }
 
 bool Scheduler::has_work() const {
@@ -46,7 +53,6 @@ bool Scheduler::has_work() const {
 bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previous_in_flight) {
   const bool moved_before = moved_;
   changed_rows_ = 0;
-  preempted_ = 0;
   if (is_steady()) {
     moved_ = false;
   } else {
@@ -62,6 +68,7 @@ bool Scheduler::plan(std::int32_t step, Slot& slot, StepRows& rows, bool previou
   writer_.write(slot, {planned, decodes_, filling_, previous_in_flight});
   rows.step = planned_step_ = step;
   rows.rows = count;
+  preempted_ = std::exchange(preempted_since_, 0);
   if (moved_ || moved_before) {
     count_moved();
   } else {
@@ -272,7 +279,7 @@ void Scheduler::preempt(Row& row) {
   leave(row);
   waiting_.push({row.rank, row.request, tokens});
   book_.count_preemption(row.request);
-  ++preempted_;
+  ++preempted_since_;
 }
 
 // Puts the rows in order, moving as few as can be: a row that stays where it is costs nothing.

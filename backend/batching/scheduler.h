@@ -48,7 +48,7 @@ class Scheduler {
   Scheduler(const models::BatchLayout& layout, const KvPool& kv, const ModelBounds& bounds,
             const SchedulerOptions& options, std::span<const Request> requests);
 
-  /// When a request arrives or is given up next; kNever: none.
+  /// When a request arrives or is given up next; kNever: none, or all have ended.
   runtime::Nanos next_event() const { return book_.next_event(); }
   /// Lets all happen that happens up to `now`, which never goes back.
   void advance(runtime::Nanos now);
@@ -79,15 +79,16 @@ class Scheduler {
   std::span<const Row> rows() const { return rows_; }
   const KvTables& tables() const { return tables_; }
 
-  // Of the last plan():
+  // Of the step planned last:
   std::uint32_t changed_rows() const { return changed_rows_; }  ///< Joined, left or moved.
   std::uint32_t prefill_rows() const { return prefills_; }
-  std::uint32_t preempted() const { return preempted_; }
+  std::uint32_t preempted() const { return preempted_; }  ///< Since the step before it.
 
   /// KvTables::verify() of all rows.
   void verify() const { tables_.verify(rows_); }
 
  private:
+  void took_leave();
   bool is_steady() const;
   void compose();
   void begin_rows();
@@ -130,8 +131,9 @@ class Scheduler {
   bool moved_ = false;  // the last plan() made other rows than the one before it
   std::uint32_t changed_rows_ = 0;
   std::uint32_t preempted_ = 0;
-  std::uint32_t steps_to_end_ = 0;  // until some row has all its tokens planned
-  std::uint64_t kv_tokens_ = 0;     // of the step planned last
+  std::uint32_t preempted_since_ = 0;  // the step planned last
+  std::uint32_t steps_to_end_ = 0;     // until some row has all its tokens planned
+  std::uint64_t kv_tokens_ = 0;        // of the step planned last
   std::uint64_t attention_pairs_ = 0;
   std::uint32_t max_kv_tokens_ = 0;
   bool ended_early_ = false;    // some row's request has, since the last plan

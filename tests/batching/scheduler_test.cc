@@ -198,6 +198,54 @@ TEST(SchedulerTest, ACancelledRequestLeavesAndKeepsWhatItGot) {
   EXPECT_TRUE(stepper.scheduler().finished());
 }
 
+// The second waits for pages that the first holds, and the third, for which one is there, behind
+// it.
+TEST(SchedulerTest, WhenTheFirstInTheQueueGivesUpTheNextIsAdmitted) {
+  std::vector<Request> requests = {request(5, 4), request(12, 1), request(2, 1)};
+  requests[1].cancel = 5;
+  Stepper stepper(limits(3, 16, 4), requests);
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  stepper.scheduler().advance(5);
+  EXPECT_THAT(stepper.step(), ElementsAre(0, 2));
+
+  requests[1].cancel = kNever;
+  Stepper told(limits(3, 16, 4), requests);
+  EXPECT_THAT(told.step(), ElementsAre(0));
+  EXPECT_THAT(told.step(), ElementsAre(0));
+  told.scheduler().cancel(1);
+  EXPECT_THAT(told.step(), ElementsAre(0, 2));
+}
+
+TEST(SchedulerTest, NobodyIsWaitedForOnceAllHaveEnded) {
+  std::vector<Request> requests(3, request(2, 1));
+  requests[0].cancel = 1000;
+  requests[1].cancel = 5;  // before it comes
+  requests[1].arrival = 2000;
+  requests[2].cancel = 6;
+  Stepper stepper(limits(1, 16, 64), std::move(requests));
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_EQ(stepper.scheduler().next_event(), 5);
+  stepper.scheduler().advance(5);
+  EXPECT_EQ(stepper.scheduler().next_event(), 6);
+  stepper.scheduler().advance(6);
+  EXPECT_TRUE(stepper.scheduler().finished());
+  EXPECT_EQ(stepper.scheduler().next_event(), kNever);
+}
+
+// Both want a second page in the second step, and none is left. Its first has to retire before
+// anything can be computed, so that plan comes to nothing.
+TEST(SchedulerTest, APreemptionOfAPlanThatCameToNothingCountsForTheNextStep) {
+  Stepper stepper(limits(2, 16, 2), {request(4, 3), request(4, 3)});
+  EXPECT_THAT(stepper.plan(), ElementsAre(0, 1));
+  EXPECT_THAT(stepper.plan(true), ElementsAre());
+  stepper.update();
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_EQ(stepper.scheduler().preempted(), 1U);
+  EXPECT_THAT(stepper.step(), ElementsAre(0));
+  EXPECT_EQ(stepper.scheduler().preempted(), 0U);
+}
+
 TEST(SchedulerTest, AStopSequenceEndsARequest) {
   Request one = request(2, 9);
   one.stop = {{5, 6}, {7, 7, 7}};
