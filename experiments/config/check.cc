@@ -127,7 +127,17 @@ class Checker {
     check_order("requests.max_new_tokens", c.max_new_tokens);
     check_ends("requests", c.eos.has_value(), c.stop);
     if (c.eos) check_id("requests.eos", *c.eos);
+    for (std::size_t i = 0; i < c.stop.size(); ++i) {
+      const std::string path = fmt::format("requests.stop[{}]", i);
+      if (c.stop[i].empty()) fail(path, "a stop sequence has at least one token id");
+      for (const std::int32_t id : c.stop[i]) check_id(path, id);
+    }
     check_fits("requests.max_new_tokens", c.prompt_tokens.max, c.max_new_tokens.max);
+    if (const double last = c.interval_ms * (c.count - 1.0); last > kMaxMs) {
+      fail("requests.interval_ms",
+           fmt::format("the last of {} requests would come after {} ms; {} is the most", c.count,
+                       last, kMaxMs));
+    }
   }
 
   void check_order(std::string_view path, const Lengths& c) const {
@@ -163,13 +173,13 @@ class Checker {
   }
 
   /// The checkpoint's own sizes are checked when it is loaded.
-  void check_id(std::string_view path, std::uint32_t id) const {
+  void check_id(std::string_view path, std::int64_t id) const {
     std::uint32_t vocab = UINT32_MAX;
     if (const auto* hash = std::get_if<HashModelConfig>(&config_.model)) vocab = hash->vocab;
     if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model); llama && llama->shape) {
       vocab = llama->shape->vocab;
     }
-    if (id >= vocab) {
+    if (id < 0 || id >= vocab) {
       fail(path,
            fmt::format("token id {} is outside the model's vocabulary, 0 to {}", id, vocab - 1));
     }
