@@ -87,6 +87,10 @@ int calibrate_machine(const CalibrateArguments& arguments) {
   if (fs::is_directory(target, error) || !target.has_filename()) {
     throw RefusedError(target.string() + " is a folder: --out takes a file");
   }
+  // A device or a pipe would be replaced, not written to.
+  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
+    throw RefusedError(target.string() + " is no regular file: --out takes one, or a new name");
+  }
   if (!fs::is_directory(fs::absolute(target).parent_path(), error)) {
     throw RefusedError(fmt::format("{}: no such folder", target.parent_path().string()));
   }

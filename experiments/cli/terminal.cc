@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -11,6 +12,7 @@ namespace syncopate::experiments::cli {
 namespace {
 
 constexpr std::size_t kDefaultWidth = 100;
+constexpr std::size_t kMostWidth = 10'000;  // COLUMNS says what it likes
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -25,7 +27,8 @@ std::size_t output_width() {
   const std::string_view columns = variable("COLUMNS");
   std::size_t width = 0;
   const auto [end, error] = std::from_chars(columns.begin(), columns.end(), width);
-  return error == std::errc() && end == columns.end() && width > 0 ? width : kDefaultWidth;
+  const bool valid = error == std::errc() && end == columns.end() && width > 0;
+  return valid ? std::min(width, kMostWidth) : kDefaultWidth;
 }
 
 bool output_takes_colour() { return ::isatty(STDOUT_FILENO) == 1 && variable("NO_COLOR").empty(); }

@@ -5,7 +5,7 @@
 
 namespace syncopate::experiments::cli {
 
-/// Columns of the terminal; else what COLUMNS says; else 100.
+/// Columns of the terminal; else what COLUMNS says, up to 10,000; else 100.
 std::size_t output_width();
 
 /// True on a terminal, unless NO_COLOR is set to something.

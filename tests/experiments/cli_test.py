@@ -164,6 +164,11 @@ def test_a_timeline_is_100_columns_wide_where_nothing_says_otherwise(tmp_path, s
     assert max(len(row) for row in done.stdout.split("\n\n")[2].splitlines()) == 100
 
 
+def test_columns_that_no_terminal_has_do_not_cost_the_run(tmp_path, small):
+    done = syncopate("run", small, "--timeline", cwd=tmp_path, COLUMNS="99999999999")
+    assert done.returncode == 0, done.stderr
+
+
 def test_on_a_terminal_a_timeline_has_its_width_and_colours_unless_told(tmp_path, small):
     def timeline(**environment):
         text = syncopate_on_a_terminal("run", small, "--timeline", "--force", cwd=tmp_path,
@@ -438,6 +443,14 @@ def test_calibrate_refuses_a_target_that_cannot_be(tmp_path, small, out, said):
     done = calibrate(small, "--out", out, "--force", cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_calibrate_replaces_no_pipe_or_device(tmp_path, small):
+    os.mkfifo(tmp_path / "pipe")
+    done = calibrate(small, "--out", "pipe", "--force", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "syncopate: pipe is no regular file: --out takes one, or a new name\n"
+    assert (tmp_path / "pipe").is_fifo()
 
 
 if os.path.exists(PROGRAM) and len(models_of_this_build()) == 1:  # with libtorch it would take half a minute
