@@ -4,28 +4,29 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "analysis/error.h"
+#include "analysis/timeline_lanes.h"
 
 namespace syncopate::analysis {
 namespace {
 
 using runtime::Nanos;
 using runtime::Operation;
-using runtime::OperationKind;
 using runtime::Timeline;
 
-/// What a cell shows. The order is that of the legend.
-enum class Mark : std::uint8_t { kIdle, kSpan, kCall, kBlock, kH2d, kCompute, kD2h, kCopy };
-
+/// How a mark is shown.
 struct Look {
   char glyph;
   std::string_view colour;  ///< Select Graphic Rendition: black on Okabe and Ito's colours.
   std::string_view meaning;
 };
+/// By mark; the legend has their order.
 constexpr std::array<Look, 8> kLooks = {{{'.', "2", "idle"},
                                          {'#', "30;48;5;214", "host work"},
                                          {'+', "30;48;5;228", "call"},
@@ -36,89 +37,6 @@ constexpr std::array<Look, 8> kLooks = {{{'.', "2", "idle"},
                                          {'x', "30;48;5;67", "device copy"}}};
 
 const Look& look(Mark mark) { return kLooks[static_cast<std::size_t>(mark)]; }
-
-Mark mark_of(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kHostSpan:
-      return Mark::kSpan;
-    case OperationKind::kHostBlock:
-      return Mark::kBlock;
-    case OperationKind::kCopyH2D:
-      return Mark::kH2d;
-    case OperationKind::kCopyD2H:
-      return Mark::kD2h;
-    case OperationKind::kCopyD2D:
-    case OperationKind::kCopyPeer:
-      return Mark::kCopy;
-    case OperationKind::kKernel:
-    case OperationKind::kGraph:
-    case OperationKind::kGraphNode:
-      return Mark::kCompute;
-  }
-  return Mark::kIdle;
-}
-
-bool is_drawn(const Operation& op) {
-  return op.kind != OperationKind::kGraphNode && op.start != runtime::kUnknownTime &&
-         op.end >= op.start;
-}
-
-struct Piece {
-  Mark mark;
-  std::int32_t step;
-  Nanos start;
-  Nanos end;
-};
-
-struct Lane {
-  std::string label;
-  std::uint16_t device = 0;
-  Mark first_mark = Mark::kCopy;  ///< Lanes of a device stand in the order of a step's way.
-  std::vector<Piece> pieces;
-};
-
-/// The hosts and the streams that were used, each host above its device's streams.
-std::vector<Lane> lanes_of(const Timeline& timeline) {
-  std::vector<Lane> hosts(timeline.hosts);
-  std::vector<Lane> streams(timeline.streams.size());
-  const auto label = [&](std::string_view name, std::uint16_t device) {
-    return timeline.hosts > 1 ? fmt::format("{} {}", name, device) : std::string(name);
-  };
-  for (std::uint16_t h = 0; h < timeline.hosts; ++h) hosts[h] = {label("host", h), h, {}, {}};
-  for (std::size_t s = 0; s < streams.size(); ++s) {
-    const runtime::StreamInfo& info = timeline.streams[s];
-    streams[s].label = label(info.label, info.device);
-    streams[s].device = info.device;
-  }
-  for (const Operation& op : timeline.operations) {
-    if (!is_drawn(op)) continue;
-    if (op.host >= hosts.size() || (op.stream && op.stream.id >= streams.size())) {
-      throw InvalidTimelineError(
-          fmt::format("operation '{}' names a host or a stream that is not "
-                      "there",
-                      op.name));
-    }
-    const Mark mark = mark_of(op.kind);
-    if (!op.stream) {
-      hosts[op.host].pieces.push_back({mark, op.step, op.start, op.end});
-      continue;
-    }
-    Lane& lane = streams[op.stream.id];
-    lane.first_mark = std::min(lane.first_mark, mark);
-    lane.pieces.push_back({mark, op.step, op.start, op.end});
-    if (op.issue_end > op.issue_begin) {
-      hosts[op.host].pieces.push_back({Mark::kCall, op.step, op.issue_begin, op.issue_end});
-    }
-  }
-  std::vector<Lane> lanes = std::move(hosts);
-  for (Lane& lane : lanes) lane.first_mark = Mark::kIdle;
-  for (Lane& lane : streams) {
-    if (!lane.pieces.empty()) lanes.push_back(std::move(lane));
-  }
-  std::ranges::stable_sort(lanes, {},
-                           [](const Lane& l) { return std::pair(l.device, l.first_mark); });
-  return lanes;
-}
 
 /// The time that is drawn, and the columns that it is drawn on.
 struct Scale {
@@ -225,7 +143,7 @@ std::string ruler(const Scale& scale) {
   const Nanos step = tick(scale, 12);
   for (Nanos at = 0; at <= scale.span; at += step) {
     const std::string mark =
-        fmt::format("|{}{}{}", in_unit(at, unit), at == 0 ? " " : "", at == 0 ? unit.name : "");
+        at == 0 ? fmt::format("|0 {}", unit.name) : fmt::format("|{}", in_unit(at, unit));
     const std::size_t column = scale.boundary(scale.begin + at);
     if (column + mark.size() <= line.size()) line.replace(column, mark.size(), mark);
   }
@@ -255,16 +173,14 @@ Scale window(const std::vector<Lane>& lanes, StepRange steps) {
   Nanos end = -1;
   for (const Lane& lane : lanes) {
     for (const Piece& piece : lane.pieces) {
-      if (piece.step < steps.first || piece.step > steps.last) continue;
+      if (!steps.contains(piece.step)) continue;
       begin = std::min(begin, piece.start);
       end = std::max(end, piece.end);
     }
   }
   if (end < 0) {
-    throw InvalidTimelineError(
-        fmt::format("no operation with known times belongs to steps {} to "
-                    "{}",
-                    steps.first, steps.last));
+    throw InvalidTimelineError(fmt::format(
+        "no operation with known times belongs to steps {} to {}", steps.first, steps.last));
   }
   return {begin, std::max<Nanos>(end - begin, 1), 1};
 }

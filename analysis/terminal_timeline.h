@@ -2,22 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/step_range.h"
 #include "backend/runtime/timeline.h"
 
 namespace syncopate::analysis {
-
-/// Steps `first` to `last`, both included.
-struct StepRange {
-  std::int32_t first = 0;
-  std::int32_t last = 0;
-
-  friend bool operator==(const StepRange&, const StepRange&) = default;
-};
 
 /// `count` steps from the middle of the run, where it has settled: fewer if it has fewer; none if
 /// no operation with known times belongs to a step. `count` is at least 1.

@@ -160,7 +160,7 @@ class Writer {
   /// The step that begins with the operation at `first`.
   void write_step(std::size_t first) {
     newest_step_ = t_.operations[first].step;
-    if (newest_step_ < options_.window.first || newest_step_ > options_.window.last) return;
+    if (!options_.window.contains(newest_step_)) return;
     Nanos end = t_.operations[first].issue_end;
     for (std::size_t i = first; i < t_.operations.size(); ++i) {
       const Operation& op = t_.operations[i];
@@ -301,8 +301,7 @@ class Writer {
     });
   }
 
-  // -- which record an event stands for
-  // ------------------------------------------------------------
+  // -- which record an event stands for ---------------------------------------------------------
 
   void note_record(const Call& call) {
     if (!call.event) return;
@@ -314,10 +313,9 @@ class Writer {
     return call.event.id < records_.size() ? records_[call.event.id] : kUnknownCorrelation;
   }
 
-  // -- places
-  // --------------------------------------------------------------------------------------
+  // -- places -----------------------------------------------------------------------------------
 
-  bool in_window() const { return step_ >= options_.window.first && step_ <= options_.window.last; }
+  bool in_window() const { return options_.window.contains(step_); }
   /// Joins what belongs to one step; 0, as in Kineto, is none.
   std::int32_t external_id() const { return step_ + 1; }
 

@@ -22,23 +22,17 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <string>
 
+#include "analysis/step_range.h"
 #include "backend/runtime/timeline.h"
 
 namespace syncopate::analysis {
 
-/// Steps first..last, both included.
-struct StepWindow {
-  std::int32_t first = std::numeric_limits<std::int32_t>::min();  ///< As by default: all there is,
-  std::int32_t last = std::numeric_limits<std::int32_t>::max();   ///< also what is of no step.
-};
-
 struct TraceOptions {
-  StepWindow window;
-  std::int64_t process =
-      0;  ///< Of the hosts' rows. One that is a device's pid is raised past them.
+  StepRange window = kAllSteps;  ///< What is written.
+  /// The pid of the hosts' rows. One that is a device's is raised past them.
+  std::int64_t process = 0;
   std::string device = "device";  ///< What the devices are: the name in deviceProperties.
 };
 

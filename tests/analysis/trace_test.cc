@@ -184,7 +184,8 @@ class Trace : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(file_); }
 
   json write(const Timeline& timeline,
-             const TraceOptions& options = {.window = {}, .process = 42, .device = "a device"}) {
+             const TraceOptions& options = {
+                 .window = kAllSteps, .process = 42, .device = "a device"}) {
     write_trace(timeline, file_, options);
     text_ = unzip(file_);
     return json::parse(text_);
@@ -333,7 +334,7 @@ TEST_F(Trace, KeepsHostsAndDevicesApart) {
   write_flag.at = {Stream{1}, 2};
   // Process 1 is a device's.
   EXPECT_THAT(
-      lines(write(log.t, {.window = {}, .process = 1, .device = ""})),
+      lines(write(log.t, {.window = kAllSteps, .process = 1, .device = ""})),
       ElementsAre("user_annotation ProfilerStep#0 2/2 10+10",
                   "cuda_runtime cudaLaunchKernel 2/2 10+10", "kernel k 0/13 30+10",
                   "user_annotation ProfilerStep#0 2/3 5+1", "cuda_runtime cudaLaunchKernel 2/3 5+1",
