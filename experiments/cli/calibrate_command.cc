@@ -12,6 +12,8 @@
 #include "experiments/cli/progress.h"
 #include "experiments/config/load.h"
 #include "experiments/config/profile_file.h"
+#include "experiments/run/available.h"
+#include "experiments/run/batcher_options.h"
 #include "experiments/run/engines.h"
 #include "experiments/run/environment.h"
 #include "experiments/run/models.h"
@@ -97,17 +99,14 @@ int calibrate_machine(const CalibrateArguments& arguments) {
   const fs::path file = arguments.config.empty() ? configs_folder() / "demo/sync_cpu.yaml"
                                                  : fs::path(arguments.config);
   const ResolvedConfig config = load_config(file, {arguments.sets, arguments.runtime});
+  check_available(config);
   const auto model = make_model(config);
-  const models::BatchLimits limits{.rows = config.config.limits.rows,
-                                   .tokens = config.config.limits.tokens,
-                                   .pages_per_row = 0,  // the batcher's to say
-                                   .page_tokens = config.config.limits.page_tokens,
-                                   .pages = config.config.limits.pages};
   const std::uint64_t entries = most_entries(make_requests(config.config.requests, model->vocab()));
   Calibration calibration;
   {
     ProgressLine line("calibrate");
-    calibration = calibrate([&config] { return make_engine(config); }, *model, limits, entries,
+    calibration = calibrate([&config] { return make_engine(config); }, *model,
+                            batch_limits(config.config.limits), entries,
                             [&line](const char* what, double share) {
                               line.update(fmt::format("{}, {:.0f} %", what, 100 * share));
                             });

@@ -1,26 +1,17 @@
 #include "experiments/run/run.h"
 
-#include <cmath>
 #include <span>
+#include <utility>
 
 #include "backend/batching/batcher.h"
 #include "backend/runtime/runtime.h"
+#include "experiments/run/batcher_options.h"
 #include "experiments/run/engines.h"
 #include "experiments/run/models.h"
 #include "experiments/run/workload.h"
 
 namespace syncopate::experiments {
 namespace {
-
-batching::BatcherOptions batcher_options(const Config& c) {
-  batching::BatcherOptions options;
-  options.strategy = c.strategy.kind;
-  options.slots = c.strategy.slots.value();
-  options.graphs = c.strategy.graphs;
-  options.scheduler = c.scheduler;
-  options.extra_host_ns = std::llround(c.host.extra_us * 1e3);
-  return options;
-}
 
 std::vector<RequestRecord> records(const batching::Batcher& batcher,
                                    const std::vector<batching::Request>& requests) {
@@ -69,13 +60,8 @@ RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress
       on_progress({steps, tokens, most_tokens});
     };
   }
-  const models::BatchLimits limits{.rows = c.limits.rows,
-                                   .tokens = c.limits.tokens,
-                                   .pages_per_row = 0,  // the batcher's to say
-                                   .page_tokens = c.limits.page_tokens,
-                                   .pages = c.limits.pages};
-  batching::Batcher batcher(runtime, runtime::Device{0}, *model, limits, std::move(options),
-                            requests);
+  batching::Batcher batcher(runtime, runtime::Device{0}, *model, batch_limits(c.limits),
+                            std::move(options), requests);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
   runtime.run(mains);
 

@@ -7,6 +7,7 @@
 
 #include "backend/batching/batcher.h"
 #include "backend/runtime/error.h"
+#include "experiments/run/batcher_options.h"
 
 namespace syncopate::driver {
 
@@ -31,12 +32,7 @@ Books::Books(const experiments::Config& config, const std::vector<Request>& requ
              std::uint32_t depth)
     : config_(config),
       requests_(requests),
-      layout_(batching::with_width({.rows = config.limits.rows,
-                                    .tokens = config.limits.tokens,
-                                    .pages_per_row = 0,
-                                    .page_tokens = config.limits.page_tokens,
-                                    .pages = config.limits.pages},
-                                   requests)),
+      layout_(batching::with_width(experiments::batch_limits(config.limits), requests)),
       depth_(depth),
       states_(requests.size()) {
   for (const Request& request : requests) {

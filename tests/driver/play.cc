@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <tuple>
@@ -13,6 +11,7 @@
 #include "backend/batching/batcher.h"
 #include "backend/cpu/cpu_engine.h"
 #include "backend/runtime/runtime.h"
+#include "experiments/run/batcher_options.h"
 #include "experiments/run/engines.h"
 #include "experiments/run/workload.h"
 #include "sim/sim_engine.h"
@@ -56,16 +55,6 @@ std::unique_ptr<models::Model> make_model(const HashModelConfig& c, RuntimeKind 
   return std::make_unique<BoundModel>(config);
 }
 
-batching::BatcherOptions batcher_options(const Config& c) {
-  batching::BatcherOptions options;
-  options.strategy = c.strategy.kind;
-  options.slots = c.strategy.slots.value();
-  options.graphs = c.strategy.graphs;
-  options.scheduler = c.scheduler;
-  options.extra_host_ns = std::llround(c.host.extra_us * 1e3);
-  return options;
-}
-
 /// When a request got its first token and when it was over, since the start of the run.
 struct Life {
   Nanos first_token = std::numeric_limits<Nanos>::max();
@@ -104,8 +93,8 @@ void check_ids(const Batcher& batcher, const std::vector<Request>& requests,
     for (std::uint32_t j = 0; j < requests.size(); ++j) {
       if (i == j || requests[j].id != requests[i].id || !served(j)) continue;
       const bool earlier = std::tie(requests[j].arrival, j) < std::tie(requests[i].arrival, i);
-      const Life other = life_of(batcher, requests[j], j);
       if (!earlier) continue;
+      const Life other = life_of(batcher, requests[j], j);
       if (other.end >= requests[i].arrival) blocked = true;
       if (served(i) && life_of(batcher, requests[i], i).first_token < other.end) {
         throw Fault("ids", fmt::format("requests {} and {} had one id at one time", j, i));
@@ -148,7 +137,7 @@ Played run(const Case& c, const Config& config, const PlayOptions& options) {
                                   ? std::max(config.strategy.slots.value(), 2U)
                                   : 1;
   Books books(config, requests, depth);
-  batching::BatcherOptions batcher_options = driver::batcher_options(config);
+  batching::BatcherOptions batcher_options = experiments::batcher_options(config);
   batcher_options.on_plan = [&books](const batching::Scheduler& scheduler,
                                      const batching::Slot& slot) { books.plan(scheduler, slot); };
   batcher_options.on_step = [&books](std::uint64_t, std::uint64_t) { books.complete(); };
@@ -159,13 +148,8 @@ Played run(const Case& c, const Config& config, const PlayOptions& options) {
       make_engine(c, options.runtime),
       {.detail = c.checks_races ? runtime::Detail::kAll : runtime::Detail::kTimes,
        .removed_sites = options.removed_sites});
-  const models::BatchLimits limits{.rows = config.limits.rows,
-                                   .tokens = config.limits.tokens,
-                                   .pages_per_row = 0,
-                                   .page_tokens = config.limits.page_tokens,
-                                   .pages = config.limits.pages};
-  Batcher batcher(runtime, runtime::Device{0}, *model, limits, std::move(batcher_options),
-                  requests);
+  Batcher batcher(runtime, runtime::Device{0}, *model, experiments::batch_limits(config.limits),
+                  std::move(batcher_options), requests);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
   runtime.run(mains);
 

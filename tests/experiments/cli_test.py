@@ -4,7 +4,6 @@ import fcntl
 import itertools
 import json
 import os
-import pathlib
 import pty
 import resource
 import signal
@@ -13,24 +12,14 @@ import subprocess
 import termios
 
 import pytest
+from program import PROGRAM, ROOT, SMALL, needs_program
 
-PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 POST = ROOT / "configs" / "post"
 
-pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
+pytestmark = needs_program
 
 FILES = {"config.yaml", "profile.yaml", "environment.json", "metrics.json", "steps.csv",
          "requests.csv"}
-
-SMALL = """
-program: batching
-runtime: {kind: sim, profile: h200}
-model: {kind: hash, vocab: 64}
-strategy: {kind: async}
-requests: {count: 6, prompt_tokens: {min: 2, max: 9}, max_new_tokens: {min: 3, max: 12}, seed: 4}
-limits: {rows: 3, tokens: 32, page_tokens: 4, pages: 32}
-"""
 
 HASH = "{kind: hash, vocab: 64}"
 LLAMA = ("{kind: llama, shape: {vocab: 64, hidden: 24, layers: 2, heads: 2, kv_heads: 1, "
@@ -41,13 +30,6 @@ def models_of_this_build():
     listed = subprocess.run([PROGRAM, "list"], capture_output=True, text=True).stdout
     llama = next(line for line in listed.splitlines() if line.startswith("  llama "))
     return [HASH] if "not available" in llama else [HASH, LLAMA]
-
-
-@pytest.fixture
-def small(tmp_path):
-    file = tmp_path / "small.yaml"
-    file.write_text(SMALL)
-    return file
 
 
 def syncopate(*arguments, cwd, **environment):
@@ -417,6 +399,14 @@ def test_sim_warns_where_steps_are_larger_than_what_was_measured(tmp_path, small
     assert done.returncode == 0
     assert "warning:" in done.stderr and "profile mine" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_calibrate_says_at_which_key_a_model_is_not_to_be_had(tmp_path, small):
+    small.write_text(small.read_text().replace(HASH, "{kind: llama, checkpoint: nowhere}"))
+    done = calibrate(small, "--out", "mine.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"syncopate: {small}:4:"), done.stderr
+    assert not (tmp_path / "mine.yaml").exists()
 
 
 def test_calibrate_replaces_a_file_only_when_forced(tmp_path, small):

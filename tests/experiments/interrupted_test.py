@@ -1,8 +1,6 @@
 """Runs that are killed or find the disk full: a folder that has its name is whole, or is not there."""
 
 import json
-import os
-import pathlib
 import random
 import shutil
 import signal
@@ -10,29 +8,12 @@ import subprocess
 import time
 
 import pytest
+from program import PROGRAM, SMALL, needs_program
 
-PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
-
-pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
+pytestmark = needs_program
 
 FILES = {"config.yaml", "profile.yaml", "environment.json", "metrics.json", "steps.csv",
          "requests.csv", "timeline.json"}
-
-SMALL = """
-program: batching
-runtime: {kind: sim, profile: h200}
-model: {kind: hash, vocab: 64}
-strategy: {kind: async}
-requests: {count: 6, prompt_tokens: {min: 2, max: 9}, max_new_tokens: {min: 3, max: 12}, seed: 4}
-limits: {rows: 3, tokens: 32, page_tokens: 4, pages: 32}
-"""
-
-
-@pytest.fixture
-def small(tmp_path):
-    file = tmp_path / "small.yaml"
-    file.write_text(SMALL)
-    return file
 
 
 def check_whole(folder, context):

@@ -3,17 +3,14 @@
 import csv
 import itertools
 import json
-import os
-import pathlib
 import subprocess
 
 import pytest
+from program import PROGRAM, ROOT, needs_program
 
-PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
+pytestmark = needs_program
 
-pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
-
-MIXED = pathlib.Path(__file__).resolve().parents[2] / "configs" / "serving" / "mixed.yaml"
+MIXED = ROOT / "configs" / "serving" / "mixed.yaml"
 
 HEAD = """program: batching
 runtime: {kind: sim, profile: h200}

@@ -2,19 +2,15 @@
 
 import copy
 import json
-import os
-import pathlib
 import subprocess
 
 import pytest
+from program import PROGRAM, ROOT, needs_program
 
 jsonschema = pytest.importorskip("jsonschema")
 yaml = pytest.importorskip("yaml")
 
-PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
+pytestmark = needs_program
 
 PROFILES = sorted((ROOT / "configs" / "hardware").glob("*.yaml"))
 CONFIGS = sorted(set((ROOT / "configs").rglob("*.yaml")) - set(PROFILES))

@@ -8,26 +8,14 @@ import collections
 import gzip
 import itertools
 import json
-import os
-import pathlib
 import subprocess
 
 import pandas as pd
 import pytest
+from program import PROGRAM, ROOT, SMALL, needs_program
 
-PROGRAM = os.environ.get("SYNCOPATE_PROGRAM", "")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = needs_program
 
-pytestmark = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
-
-SMALL = """
-program: batching
-runtime: {kind: sim, profile: h200}
-model: {kind: hash, vocab: 64}
-strategy: {kind: async}
-requests: {count: 6, prompt_tokens: {min: 2, max: 9}, max_new_tokens: {min: 3, max: 12}, seed: 4}
-limits: {rows: 3, tokens: 32, page_tokens: 4, pages: 32}
-"""
 DEVICE_WORK = ["kernel", "gpu_memcpy"]
 
 
