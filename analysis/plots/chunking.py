@@ -1,28 +1,36 @@
 """What a chunk size costs: a long prompt's time to first token, and the longest that those who decode
 meanwhile wait for their next token, over runs that differ in scheduler.chunk_tokens.
 
-Usage: chunking.py RUN... [--labels L...] --out STEM    writes STEM.png and STEM.svg
-The long prompt is the last request of each run. A label is a chunk size, in tokens.
+    python analysis/plots/chunking.py RUN... --labels TOKENS... --out FILE_STEM
+
+The long prompt is the last request of each run. A label is the run's chunk size. Writes
+FILE_STEM.png and FILE_STEM.svg.
 """
 
 import argparse
 import csv
 import json
-import pathlib
+import sys
+from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-import style
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from run import RunError, source_of  # noqa: E402
+from style import FONT, WIDTH, save  # noqa: E402
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
 def rows(folder, table):
-    with open(folder / table, newline="") as file:
-        return list(csv.DictReader(file))
+    try:
+        with open(folder / table, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except OSError as error:
+        raise RunError(f"{folder / table}: {error.strerror}") from error
 
 
 def times_ms(folder):
@@ -44,14 +52,14 @@ def undisturbed_ms(folder):
 
 
 def source(folder):
-    about = json.loads((folder / "environment.json").read_text()).get("profile") or {}
-    return f"Simulated with profile {about.get('name', '?')}: {about.get('about', '')}"
+    return source_of(json.loads((folder / "environment.json").read_text(encoding="utf-8")))
 
 
-def draw(folders, chunks, stem):
+@matplotlib.rc_context(FONT)
+def draw(folders, chunks):
+    """The figure of the runs in `folders`, whose chunk sizes are `chunks`."""
     measured = [times_ms(folder) for folder in folders]
-    plt.rcParams.update(style.FONT)
-    figure, axes = plt.subplots(2, 1, figsize=(style.WIDTH, 7.4), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(WIDTH, 7.4), sharex=True, layout="constrained")
     requests = rows(folders[0], "requests.csv")
     prompt, others = requests[-1]["prompt_tokens"], len(requests) - 1
     figure.suptitle(f"A prompt of {int(prompt):,} tokens comes while {others} requests decode")
@@ -78,18 +86,23 @@ def draw(folders, chunks, stem):
     axes[1].minorticks_off()
     axes[1].set_xlabel("chunk: most tokens of the prompt in a step (scheduler.chunk_tokens)")
     figure.supxlabel(source(folders[0]), x=0.01, ha="left", fontsize=10.5, color="#555555")
-    style.save(figure, stem)
+    return figure
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=pathlib.Path)
-    parser.add_argument("--labels", nargs="+", type=int, required=True, help="chunk sizes, in tokens")
-    parser.add_argument("--out", required=True, help="STEM of STEM.png and STEM.svg")
-    arguments = parser.parse_args()
-    if len(arguments.labels) != len(arguments.runs):
-        parser.error("as many labels as runs")
-    draw(arguments.runs, arguments.labels, arguments.out)
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
+    parser.add_argument("--out", required=True, metavar="FILE_STEM")
+    parser.add_argument("--labels", nargs="+", type=int, required=True, metavar="TOKENS",
+                        help="one chunk size for each run")
+    options = parser.parse_args(arguments)
+    if len(options.labels) != len(options.runs):
+        parser.error(f"{len(options.labels)} labels for {len(options.runs)} runs")
+    try:
+        figure = draw(options.runs, options.labels)
+    except RunError as error:
+        parser.exit(1, f"chunking.py: {error}\n")
+    save(figure, options.out)
 
 
 if __name__ == "__main__":

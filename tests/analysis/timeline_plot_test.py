@@ -148,6 +148,8 @@ def test_a_source_says_what_the_times_are_of():
             == "measured on cuda, H200")
 
 
+CHAIN = {("h2d", "compute"), ("compute", "d2h"), ("d2h", "host")}
+
 needs_program = pytest.mark.skipif(not os.path.exists(PROGRAM), reason="no built program")
 
 
@@ -199,7 +201,10 @@ def test_the_drawings_show_what_they_are_about(made_figures):
         assert streams.too_early(drawn(name).lanes) == []
     racy = drawn("unordered")
     assert racy.races > 0 and plot.marks(racy)
-    assert not drawn("default_stream").arrows or drawn("ordered").arrows
+    for name, arrows in (("default_stream", {("default", "host")}), ("unordered", set()),
+                         ("ordered", CHAIN), ("async", CHAIN)):
+        labels = [lane.label for lane in drawn(name).lanes]
+        assert {(labels[a.source], labels[a.target]) for a in drawn(name).arrows} == arrows
     kinds = {piece.kind for lane in drawn("async").lanes for piece in lane.pieces}
     assert {"span", "call", "block", "wait", "h2d", "carry", "compute", "d2h"} == kinds
 
