@@ -2,7 +2,9 @@
 // joins and one leaves in every step, and when many wait.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "backend/batching/batcher.h"
@@ -34,12 +36,11 @@ class Stepper {
     }
   }
 
-  bool step() {
+  void step() {
     const std::size_t slot = static_cast<std::size_t>(step_) % 2;
-    const bool planned = scheduler_->plan(step_, slots_[slot], rows_[slot], step_ > 0);
+    scheduler_->plan(step_, slots_[slot], rows_[slot], step_ > 0);
     if (step_ > 0) scheduler_->update(rows_[1 - slot], output_.data());
     ++step_;
-    return planned;
   }
   bool finished() const { return scheduler_->finished(); }
 
@@ -70,17 +71,13 @@ models::BatchLimits limits(std::uint32_t rows, std::uint32_t entries) {
   return made;
 }
 
-// No row joins or leaves; 2 of the 32 need a page in a step.
-void steady_step(benchmark::State& state) {
-  constexpr std::uint32_t kSteps = 8192;
-  const auto make = [] {
-    return std::make_unique<Stepper>(limits(32, kSteps + 8),
-                                     std::vector<Request>(32, request(8, kSteps)));
-  };
+// Steps of what `make` gives, which is made anew every `count` steps, unmeasured.
+template <class Make>
+void measure_steps(benchmark::State& state, std::uint32_t count, const Make& make) {
   auto stepper = make();
   std::uint32_t steps = 0;
   for (auto _ : state) {
-    if (++steps == kSteps) {
+    if (++steps == count) {
       state.PauseTiming();
       stepper = make();
       steps = 1;
@@ -88,6 +85,16 @@ void steady_step(benchmark::State& state) {
     }
     stepper->step();
   }
+}
+
+// No row joins or leaves; 2 of the 32 need a page in a step.
+void steady_step(benchmark::State& state) {
+  constexpr std::uint32_t kSteps = 8192;
+  const auto make = [] {
+    return std::make_unique<Stepper>(limits(32, kSteps + 8),
+                                     std::vector<Request>(32, request(8, kSteps)));
+  };
+  measure_steps(state, kSteps, make);
 }
 BENCHMARK(steady_step);
 
@@ -101,17 +108,7 @@ void one_joins_and_one_leaves(benchmark::State& state) {
     for (std::uint32_t i = 0; i < kSteps; ++i) requests.push_back(request(8, rows));
     return std::make_unique<Stepper>(limits(rows, 8 + rows), std::move(requests));
   };
-  auto stepper = make();
-  std::uint32_t steps = 0;
-  for (auto _ : state) {
-    if (++steps == kSteps) {
-      state.PauseTiming();
-      stepper = make();
-      steps = 1;
-      state.ResumeTiming();
-    }
-    stepper->step();
-  }
+  measure_steps(state, kSteps, make);
 }
 BENCHMARK(one_joins_and_one_leaves)->Arg(32)->Arg(256);
 
