@@ -47,8 +47,8 @@ DeviceContext make_context(Runtime& runtime, Device device, const models::Model&
   context.layout = &layout;
   context.kv = runtime.make_buffer(device, Memory::kDevice,
                                    limits.pages * model.kv_page_bytes(limits), "kv");
-  const auto penalizes = [](const Request& r) { return r.sampling.repetition_penalty != 1; };
-  if (std::ranges::any_of(requests, penalizes)) {
+  const auto penalises = [](const Request& r) { return r.sampling.repetition_penalty != 1; };
+  if (std::ranges::any_of(requests, penalises)) {
     context.history = runtime.make_buffer(
         device, Memory::kDevice, std::uint64_t{limits.pages} * limits.page_tokens * 4, "history");
   }

@@ -89,7 +89,7 @@ class RequestBook {
     std::uint32_t max_new_tokens = 0;  // as the request says; here to be near
     std::uint32_t prompt_size = 0;     // likewise
     FinishReason reason = FinishReason::kNone;
-    bool may_end_early = false;        // has EOS ids, stop sequences or a client that gives up
+    bool may_end_early = false;        // by a token: EOS, stop or cancel_tokens
     std::int32_t last_step = -1;       // that sampled a token of it
     std::uint32_t last_run = kNobody;  // in runs_
     std::uint32_t preemptions = 0;

@@ -5,6 +5,7 @@
 
 namespace syncopate::batching {
 
+/// Owned by the Scheduler, which plans with it; SlotWriter moves it on.
 struct Row {
   std::uint32_t request = 0;
   std::uint32_t seat = 0;      ///< Which block table it holds.

@@ -98,8 +98,7 @@ std::uint32_t Scheduler::update(const StepRows& rows, const std::int32_t* ids,
   return taken.discarded;
 }
 
-// -- who is in the step
-// ------------------------------------------------------------------------------
+// -- who is in the step -------------------------------------------------------------------------
 
 bool Scheduler::all_planned_or_ended(const Row& row) const {
   return row.position == row.end_position || book_.ended(row.request);
@@ -275,7 +274,7 @@ void Scheduler::preempt(Row& row) {
   // until then, and count.
   const std::uint32_t prompt = book_.prompt_size(row.request);
   const std::uint32_t tokens = row.decodes() ? row.position - prompt + 1 : book_.known(row.request);
-  if (row.take > 0) budget_ += row.take;
+  budget_ += row.take;
   leave(row);
   waiting_.push({row.rank, row.request, tokens});
   book_.count_preemption(row.request);
@@ -316,8 +315,7 @@ void Scheduler::arrange() {
   rows_.insert(rows_.end(), others_.begin(), others_.end());
 }
 
-// -- what the step is
-// --------------------------------------------------------------------------------
+// -- what the step is ---------------------------------------------------------------------------
 
 // Counts over all rows; a steady step only adds to it. Rows have moved on past the step's tokens.
 void Scheduler::count_moved() {

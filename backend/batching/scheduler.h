@@ -23,6 +23,7 @@ enum class TokenPolicy : std::uint8_t {
   kPrefillFirst,  ///< Prompts; rows that decode get what is left, or sit the step out.
 };
 
+/// How a step's tokens are shared out.
 struct SchedulerOptions {
   TokenPolicy policy = TokenPolicy::kDecodeFirst;
   std::uint32_t chunk_tokens = 0;  ///< Most tokens of one prompt in a step; 0: as the step has.
@@ -56,10 +57,10 @@ class Scheduler {
   void cancel(std::uint32_t request);
 
   /// Plans step `step` into `slot`: fills its pinned inputs, rows, cost and KV writes, and notes in
-  /// `rows` whose rows they are. With
-  /// `previous_in_flight` the ids of the step before are not known on the host: they are carried
-  /// over on the device, and carry[] says from which row. Returns false, and leaves the slot as it
-  /// was, if there is nothing to compute until some step in flight is done, or at all.
+  /// `rows` whose rows they are. With `previous_in_flight` the ids of the step before are not known
+  /// on the host: they are carried over on the device, and carry[] says from which row. Returns
+  /// false, and leaves the slot as it was, if there is nothing to compute until some step in flight
+  /// is done, or at all.
   bool plan(std::int32_t step, Slot& slot, StepRows& rows, bool previous_in_flight);
 
   /// Takes a step's results: one id a row. Steps complete in order. Returns how many of its rows

@@ -42,8 +42,8 @@ struct StepRows {
   std::int32_t step = -1;
   std::uint32_t rows = 0;
   std::uint64_t filling = 0;  ///< What `request` was written for.
-  std::vector<std::uint32_t>
-      request;  ///< Whom each row samples for; kNobody: the part of a prompt.
+  /// Whom each row samples for; kNobody: no one, since the row is a part of a prompt.
+  std::vector<std::uint32_t> request;
 };
 
 }  // namespace syncopate::batching

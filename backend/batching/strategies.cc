@@ -16,8 +16,7 @@ StreamTrio::StreamTrio(Runtime& runtime, Device device)
       compute(runtime.make_stream(device, StreamKind::kNonBlocking, "compute")),
       d2h(runtime.make_stream(device, StreamKind::kNonBlocking, "d2h")) {}
 
-// -- default_stream
-// ----------------------------------------------------------------------------------
+// -- default_stream -----------------------------------------------------------------------------
 
 DefaultStreamStrategy::DefaultStreamStrategy(Runtime& runtime, Device device)
     : stream_(runtime.make_stream(device, StreamKind::kLegacyDefault, "default")) {}
@@ -32,8 +31,7 @@ void DefaultStreamStrategy::await(Host& host, const StepEvents&) {
   host.synchronize(stream_, "default_stream.host.block");
 }
 
-// -- unordered
-// ---------------------------------------------------------------------------------------
+// -- unordered ----------------------------------------------------------------------------------
 
 UnorderedStrategy::UnorderedStrategy(Runtime& runtime, Device device) : streams_(runtime, device) {}
 
@@ -46,8 +44,7 @@ void UnorderedStrategy::dispatch(Host& host, SlotRunner& slot, const StepEvents&
 void UnorderedStrategy::await(Host&, const StepEvents&) {
 }  // the host reads whatever is there: that is the rung
 
-// -- ordered and async
-// -------------------------------------------------------------------------------
+// -- ordered and async --------------------------------------------------------------------------
 
 namespace {
 constexpr ChainSites kOrderedSites = {"ordered.h2d.record",     "ordered.compute.wait",
@@ -84,8 +81,7 @@ void EventStrategy::await(Host& host, const StepEvents& events) {
   host.synchronize(events.d2h_done, sites_.host_block);
 }
 
-// -- by name
-// -----------------------------------------------------------------------------------------
+// -- by name ------------------------------------------------------------------------------------
 
 std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t slots, Runtime& runtime,
                                         Device device) {

@@ -120,8 +120,7 @@ CpuEngine::CpuEngine(const CpuOptions& options, int devices)
   }
 }
 
-// -- creation
-// --------------------------------------------------------------------------------------
+// -- creation -----------------------------------------------------------------------------------
 
 void CpuEngine::create_stream(runtime::Stream stream, runtime::StreamKind /*kind*/,
                               runtime::Device device) {
@@ -141,8 +140,7 @@ std::byte* CpuEngine::allocate(runtime::Buffer buffer, runtime::Memory /*memory*
   return memory_.allocate(buffer, bytes);
 }
 
-// -- commands
-// --------------------------------------------------------------------------------------
+// -- commands -----------------------------------------------------------------------------------
 
 StreamThread& CpuEngine::stream(runtime::Stream id) {
   if (id.id >= streams_.size() || !streams_[id.id]) {
@@ -242,8 +240,7 @@ Interval CpuEngine::enqueue(int host_id, runtime::Stream stream_id, const Comman
   return {begin, clock_.now()};
 }
 
-// -- waiting
-// ---------------------------------------------------------------------------------------
+// -- waiting ------------------------------------------------------------------------------------
 
 void CpuEngine::wait(Waiter& waiter, const WaitTarget& target) {
   waiter.wait(target);
@@ -285,8 +282,7 @@ void CpuEngine::sleep_until(int /*host*/, Nanos time) {
   }
 }
 
-// -- the run
-// ---------------------------------------------------------------------------------------
+// -- the run ------------------------------------------------------------------------------------
 
 void CpuEngine::run(int hosts, const std::function<void(int)>& main) {
   if (hosts < 1 || hosts > device_count()) {

@@ -16,8 +16,8 @@ struct Sampling {
   std::uint32_t top_k = 0;  ///< Only the k largest; 0: all.
   double top_p = 1;         ///< Only the fewest largest that hold this share; 1: all.
   double min_p = 0;         ///< Only what has at least this share of the largest's; 0: all.
-  double repetition_penalty =
-      1;  ///< Above 1 makes what the prompt or the answer holds less likely.
+  /// Above 1: what the prompt or the answer holds becomes less likely; 1: none.
+  double repetition_penalty = 1;
   std::uint64_t seed = 0;
   friend bool operator==(const Sampling&, const Sampling&) = default;
 };

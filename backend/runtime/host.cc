@@ -37,8 +37,7 @@ void Host::reserve(std::size_t operations, std::size_t accesses) {
   accesses_.reserve(accesses);
 }
 
-// -- device work
-// -----------------------------------------------------------------------------------
+// -- device work --------------------------------------------------------------------------------
 
 void Host::launch(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
                   const Kernel& kernel) {
@@ -142,8 +141,7 @@ void Host::launch(Graph graph, Stream stream, Name name, std::span<const NodeArg
   }
 }
 
-// -- order
-// -----------------------------------------------------------------------------------------
+// -- order --------------------------------------------------------------------------------------
 
 void Host::record(Event event, Stream stream, Site site) {
   if (left_out(site)) return;
@@ -259,8 +257,7 @@ bool Host::query(Event event, Site site) {
   return true;
 }
 
-// -- capture
-// ---------------------------------------------------------------------------------------
+// -- capture ------------------------------------------------------------------------------------
 
 void Host::begin_capture(Stream origin, Buffer workspace) {
   refuse_in_capture("capture");
@@ -342,8 +339,7 @@ GraphNode& Host::add_node(Stream stream, NodeType type, OperationKind kind, Name
   return node;
 }
 
-// -- the host's own time
-// -----------------------------------------------------------------------------
+// -- the host's own time ------------------------------------------------------------------------
 
 Nanos Host::begin_span(std::span<const Access> accesses) {
   refuse_in_capture("span");
@@ -375,8 +371,7 @@ Nanos Host::now() { return engine_.now(id_); }
 
 void Host::sleep_until(Nanos time) { engine_.sleep_until(id_, time); }
 
-// -- shared steps
-// ------------------------------------------------------------------------------------
+// -- shared steps -------------------------------------------------------------------------------
 
 bool Host::left_out(Site site) const { return filters_sites_ && runtime_.removed(site); }
 

@@ -1,6 +1,9 @@
 // Calibration: from a machine to its hardware profile.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "backend/models/batch_layout.h"
 #include "backend/models/model.h"
 #include "experiments/calibrate/machine.h"
@@ -8,6 +11,7 @@
 
 namespace syncopate::experiments {
 
+/// What was measured, all that a profile's file says but who wrote it.
 struct Calibration {
   sim::HardwareProfile profile;
   ProfileRanges ranges;

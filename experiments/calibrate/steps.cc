@@ -263,9 +263,7 @@ MeasuredProgram measure_program(const EngineFactory& make_engine, const models::
     on_progress("steps", (i + 1.0) / (rounds + 1));
     program.round(/*keep=*/true);
   }
-  MeasuredProgram result = program.result();
-  result.rounds = rounds;
-  return result;
+  return program.result();
 }
 
 }  // namespace syncopate::experiments

@@ -41,7 +41,6 @@ struct MeasuredCalls {
 struct MeasuredProgram {
   std::vector<MeasuredStep> steps;  ///< Those of the asynchronous program and of each ordered one.
   MeasuredCalls calls;
-  int rounds = 0;
 };
 
 /// Requests that fill a batch of `limits` with all mixtures that are likely in it: 1 to all rows,

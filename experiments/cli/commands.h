@@ -27,7 +27,7 @@ struct RunArguments {
   bool force = false;
   bool timeline = false;  ///< Print a few steps of each run, row by row.
   bool dry_run = false;   ///< Print what would run, and where it would be written.
-  bool trace = false;
+  bool trace = false;     ///< Sets output.trace, and output.log.
 };
 
 /// All configurations are read and checked, also for what this build and machine have, and all
@@ -36,21 +36,24 @@ int run_configs(const RunArguments& arguments);
 /// Prints the races of a run that was logged: each kind once, with how often it happened, or with
 /// `all` each pair on a line of its own. Throws NoRunError.
 int check_run(const std::string& folder, bool all);
+/// Prints each name that can stand in a configuration, and whether it can be had here.
 int list();
 /// Prints the JSON Schema of a configuration or of a hardware profile, or the page that documents
 /// both.
 int print_schema(bool of_profile, bool as_markdown);
 
+/// Of `calibrate`, as `run` has them where the names are the same.
 struct CalibrateArguments {
   std::string config;  ///< Whose model and limits; empty: the demo's.
-  std::string runtime = "cpu";
+  std::string runtime;
   std::vector<std::string> sets;
   std::string out;
   bool force = false;
   std::string command_line;  ///< As it was given, for the file.
 };
 
-/// Measures this machine and writes its hardware profile. Throws RefusedError.
+/// Measures this machine and writes its hardware profile. Throws RefusedError and ConfigError
+/// before anything is measured.
 int calibrate_machine(const CalibrateArguments& arguments);
 
 }  // namespace syncopate::experiments::cli

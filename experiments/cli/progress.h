@@ -18,7 +18,9 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  /// Shows describe(), when the line is due.
   void update(const Progress& progress);
+  /// Shows `text`, when the line is due.
   void update(std::string_view text);
 
  private:

@@ -72,10 +72,10 @@ class Checker {
   }
 
   void check_output() const {
-    if (config_.output.tokens && !config_.runtime.effects) {
+    const OutputConfig& c = config_.output;
+    if (c.tokens && !config_.runtime.effects) {
       fail("output.tokens", "with runtime.effects off no tokens exist, so none can be written");
     }
-    const OutputConfig& c = config_.output;
     if (c.trace && !c.log) {
       fail("output.trace", "a trace is made from the log: set output.log: true");
     }

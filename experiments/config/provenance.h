@@ -26,6 +26,7 @@ void describe(V& v, FitQuality& c) {
   v(required("p95_error_pct", "95 % of them are nearer than this").at_least(0), c.p95_error_pct);
 }
 
+/// Of each kind of duration that has terms.
 struct ProfileFits {
   FitQuality prepare, update, forward, carry, h2d, d2h, d2d, pageable;
 };
@@ -43,6 +44,7 @@ void describe(V& v, ProfileFits& c) {
   v(required("pageable", "Of pageable"), c.pageable);
 }
 
+/// Who measured what, where and when.
 struct Provenance {
   std::string command;
   std::string program;

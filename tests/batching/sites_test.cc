@@ -128,8 +128,7 @@ TEST(SitesTest, ChaosAndTheCheckerAgreeOnEverySite) {
   }
 }
 
-// -- the two rungs that are races
-// --------------------------------------------------------------------
+// -- the two rungs that are races ---------------------------------------------------------------
 
 TEST(SitesTest, UnorderedIsWrongInVirtualTimeAndItsRacesAreNamed) {
   const Workload workload = plain_workload(3, 4, 12);

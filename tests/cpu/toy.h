@@ -64,8 +64,7 @@ Kernel kernel_of(const Args& args) {
   return {.host = runtime::Body::of<F, Args>(args), .cuda = {}};
 }
 
-// -- kernels
-// ---------------------------------------------------------------------------------------
+// -- kernels ------------------------------------------------------------------------------------
 
 struct Store {
   Buffer buffer;

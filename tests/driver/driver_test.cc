@@ -1,10 +1,11 @@
 // The driver's seeds, and what makes them worth something.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "experiments/config/load.h"
 #include "experiments/run/engines.h"

@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "backend/runtime/error.h"
 #include "experiments/cli/progress.h"

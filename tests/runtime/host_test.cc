@@ -202,8 +202,7 @@ TEST_F(HostTest, CopiesThatCannotBeAreRefused) {
   EXPECT_THAT(recorded_.asked, IsEmpty());
 }
 
-// -- capture
-// -----------------------------------------------------------------------------------------
+// -- capture ------------------------------------------------------------------------------------
 
 TEST_F(HostTest, ACapturedForkAndJoinKeepsItsOrder) {
   make();
@@ -369,8 +368,7 @@ TEST_F(HostTest, AFailedCaptureLeavesTheHostUsable) {
   EXPECT_THAT(recorded_.asked, ElementsAre("s0: begin capture", "s0: run after"));
 }
 
-// -- the log
-// -----------------------------------------------------------------------------------------
+// -- the log ------------------------------------------------------------------------------------
 
 TEST_F(HostTest, SpansKeepTheirTimesStepAndAccesses) {
   Runtime& runtime = make();

@@ -3,9 +3,9 @@
 
 The sources themselves know nothing of it. A mistake names a file and a text that stands in it once,
 and says what to put in its place, where MUTATED is true when the mistake is on. White space does not
-count. When a source changes
-so that a text no longer stands there once, this fails and says which; then the mistake is to be
-written anew. A mistake may also be a site of the program that is left out (runtime::RuntimeOptions).
+count. When a source changes so that a text no longer stands there once, this fails and says which;
+then the mistake is to be written anew. A mistake may also be a site of the program that is left out
+(runtime::RuntimeOptions).
 
 Usage: mutate.py ROOT OUT      writes OUT/FILE for each file, and OUT/mutations.cc with their names
        mutate.py --files       prints the files

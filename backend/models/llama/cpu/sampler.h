@@ -13,8 +13,8 @@ namespace syncopate::models::llama {
 struct RowHistory {
   const HistoryView& ids;
   std::uint32_t row;
-  std::uint32_t
-      length;  ///< The row's kv_length, which is also the position of the token to choose.
+  /// The row's kv_length, which is also the position of the token to choose.
+  std::uint32_t length;
 };
 
 /// Memory for one row: `vocab` elements each, rounded up to whole vectors (kLanes).
