@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
-#include <string_view>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -46,15 +45,13 @@ std::vector<Job> plan_jobs(const RunArguments& arguments) {
     }
     jobs.push_back(std::move(job));
   }
-  std::map<fs::path, std::string_view> targets;
+  std::set<fs::path> targets;
   for (const Job& job : jobs) {
-    const std::string file = job.config.file.string();
-    const auto [other, added] = targets.emplace(identity(job.target), job.name);
-    if (!added) {
+    if (!targets.insert(identity(job.target)).second) {
       throw RunFolderExistsError(
-          fmt::format("{} and another configuration would both be written "
-                      "to {}: run them apart, with --out",
-                      file, job.target.string()));
+          fmt::format("{} and another configuration would both be written to {}: run them apart, "
+                      "with --out",
+                      job.config.file.string(), job.target.string()));
     }
     check_target(job.target, arguments.force);
   }

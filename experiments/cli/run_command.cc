@@ -26,14 +26,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// To standard error, behind what was printed before.
+template <class... Args>
+void complain(fmt::format_string<Args...> format, Args&&... args) {
+  std::fflush(stdout);
+  fmt::print(stderr, "syncopate: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
 /// Requests that could never be served, with their place where each is written out.
 void report_refusals(const Job& job, const RunResult& result) {
   for (std::size_t i = 0; i < result.requests.size(); ++i) {
     const std::string& why = result.requests[i].error;
     if (why.empty()) continue;
     const std::string path = fmt::format("requests[{}]", i);
-    fmt::print(stderr, "syncopate: {}: {}: refused: it {}\n", job.config.origins.find(path).text(),
-               path, why);
+    complain("{}: {}: refused: it {}", job.config.origins.find(path).text(), path, why);
   }
 }
 
@@ -55,12 +61,11 @@ void warn_outside_ranges(const Job& job, const RunResult& result) {
     }
   }
   if (outside == 0) return;
-  std::fflush(stdout);
-  fmt::print(stderr,
-             "syncopate: {}: warning: {} of {} steps are larger than any that profile {} was "
-             "measured with; the first is {}\n",
-             job.config.file.string(), outside, result.steps.size(),
-             job.config.profile->profile.name, first);
+  complain(
+      "{}: warning: {} of {} steps are larger than any that profile {} was measured with; the "
+      "first is {}",
+      job.config.file.string(), outside, result.steps.size(), job.config.profile->profile.name,
+      first);
 }
 
 /// What the command says of a run.
@@ -95,11 +100,6 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
   return outcome;
 }
 
-void report_failure(const Job& job, const char* message) {
-  std::fflush(stdout);
-  fmt::print(stderr, "syncopate: {}: {}\n", job.config.file.string(), message);
-}
-
 }  // namespace
 
 int run_configs(const RunArguments& arguments) {
@@ -118,10 +118,10 @@ int run_configs(const RunArguments& arguments) {
       if (arguments.timeline) timelines.push_back(std::move(outcome.timeline));
       fmt::print("wrote {}\n", job.target.string());
     } catch (const std::bad_alloc&) {
-      report_failure(job, "out of memory");
+      complain("{}: out of memory", job.config.file.string());
       status = kRunFailed;
     } catch (const std::exception& error) {
-      report_failure(job, error.what());
+      complain("{}: {}", job.config.file.string(), error.what());
       status = kRunFailed;
     }
   }
