@@ -446,6 +446,7 @@ def test_calibrate_replaces_no_pipe_or_device(tmp_path, small):
 if os.path.exists(PROGRAM) and len(models_of_this_build()) == 1:  # with libtorch it would take half a minute
     def test_calibrate_without_a_configuration_takes_the_demos_model(tmp_path):
         done = syncopate("calibrate", "--runtime", "cpu", "--out", "mine.yaml", cwd=tmp_path)
-        assert done.returncode == 3
-        assert "model llama is not available" in done.stderr
+        assert done.returncode == 2
+        assert "demo/sync_cpu.yaml:" in done.stderr
+        assert "model.kind: llama is not available" in done.stderr
         assert not (tmp_path / "mine.yaml").exists()
