@@ -240,8 +240,9 @@ std::vector<batching::Request> calibration_requests(const models::BatchLimits& l
     // Spread evenly, and one not by the other: the R2 sequence (Roberts, 2018).
     const double first = std::fmod((i + 1) * 0.7548776662466927, 1);
     const double second = std::fmod((i + 1) * 0.5698402909980532, 1);
+    const std::uint32_t quarter = most / 4;
     add(1 + static_cast<std::size_t>(first * longest),
-        1 + most / 4 + static_cast<std::uint32_t>(second * (most * 3 / 4)));
+        1 + quarter + static_cast<std::uint32_t>(second * (most - quarter)));
   }
   return requests;
 }

@@ -1,5 +1,6 @@
 // What people and editors do to YAML files: each is taken, or refused with its place and what to
 // do.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,9 +85,7 @@ std::string repeated(const std::string& text, int times) {
 std::string billion_laughs() {
   std::string out = "a0: &a0 [lol, lol, lol]\n";
   for (int i = 1; i < 20; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    out += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before +
-           "]\n";
+    out += fmt::format("a{0}: &a{0} [*a{1}, *a{1}]\n", i, i - 1);
   }
   return out;
 }
