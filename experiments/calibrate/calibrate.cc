@@ -62,9 +62,8 @@ double find_pause_us(const MeasuredProgram& program) {
     best = pause_us;
   };
   double factor = std::sqrt(2.0);
-  for (double pause_us = longest / factor; pause_us >= kShortestUs; pause_us /= factor) {
-    look_at(pause_us);
-  }
+  double pause_us = longest;
+  while ((pause_us /= factor) >= kShortestUs) look_at(pause_us);
   while (factor > 1.002) {
     factor = std::sqrt(factor);
     const double center = best;

@@ -60,8 +60,8 @@ struct Line {
 void block(const Node& map, const std::string& margin, const std::string& path,
            std::vector<Line>& out) {
   for (const auto& [key, where, value] : map.entries) {
-    const std::string below = path.empty() ? key : path + "." + key;
-    const std::string head = margin + key + ":";
+    const std::string below = path.empty() ? key : fmt::format("{}.{}", path, key);
+    const std::string head = fmt::format("{}{}:", margin, key);
     if (value.kind == Node::Kind::kMap && !value.entries.empty()) {
       out.push_back({head, {}});
       block(value, margin + "  ", below, out);

@@ -61,6 +61,7 @@ void read_safetensors(std::span<const std::uint8_t> bytes) {
 }  // namespace
 }  // namespace syncopate::models::llama
 
+// libFuzzer's name. NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace syncopate::models::llama;
   if (size == 0) return 0;

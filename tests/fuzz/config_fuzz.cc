@@ -59,6 +59,7 @@ void read_profile(const yaml::Node& root) {
 }  // namespace
 }  // namespace syncopate::experiments
 
+// libFuzzer's name. NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace syncopate::experiments;
   const std::string text(reinterpret_cast<const char*>(data), size);
