@@ -4,6 +4,7 @@
     experiments                      the composition root: may include every layer
     backend/batching, .../ulysses    the programs: the seam, and models by their interface
     backend/models                   the seam, and one another
+    backend/models/llama/cuda        also CUDA's memory and checked calls
     sim, backend/cpu, backend/cuda   the runtimes: the seam
     analysis                         the seam's finished timelines
     backend/runtime                  the seam: nothing but itself
@@ -28,6 +29,7 @@ LAYERS = {
     "experiments": ["analysis", "backend", "sim"],
     "backend/batching": ["backend/runtime", "backend/models/*.h"],
     "backend/ulysses": ["backend/runtime", "backend/models/*.h"],
+    "backend/models/llama/cuda": ["backend/runtime", "backend/models", "backend/cuda"],
     "backend/models": ["backend/runtime"],
     "backend/cpu": ["backend/runtime"],
     "backend/cuda": ["backend/runtime"],
@@ -57,12 +59,12 @@ LIBRARIES = [
             r"\w*(\.h|/|$)"
             r"|(driver_types|vector_types|device_launch_parameters|mma)\.h$"
         ),
-        re.compile(r"(backend/cuda|backend/models(/[^/]+)?/cuda|tests/cuda)/"),
+        re.compile(r"(backend/cuda|backend/models(/[^/]+)?/cuda|tests/(llama_)?cuda)/"),
     ),
     Library(
         "libtorch",
         re.compile(r"(torch|ATen|c10|caffe2)/"),
-        re.compile(r"(backend/models|tests)/llama/"),
+        re.compile(r"((backend/models|tests)/llama|tests/llama_cuda)/"),
     ),
 ]
 

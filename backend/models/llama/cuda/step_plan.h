@@ -1,0 +1,62 @@
+// What the kernels of a step need to know of its batch, worked out on the device from the input
+// block: so one captured graph serves every batch of its padded size, and the host plans nothing.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/models/batch_view.h"
+#include "backend/models/history.h"
+
+namespace syncopate::models::llama {
+
+/// The padded size of a step, which its grids are made for. Tokens and rows from the batch's own
+/// count on are padding: they are computed in part and never looked at.
+struct StepShape {
+  std::uint32_t rows = 0;    ///< At least the batch's.
+  std::uint32_t tokens = 0;  ///< At least the batch's.
+  std::uint32_t tile = 16;   ///< Queries (tokens times query heads of one KV head) that one
+                             ///< block of attention takes: 16, 64 or 128.
+  std::uint32_t group = 1;   ///< Query heads of one KV head.
+
+  /// Most tiles that a batch can have: each row's tokens begin a tile.
+  std::uint32_t tiles() const { return rows + tokens * group / tile; }
+};
+
+/// Arrays in device memory, a view. Everything in them is in range, whatever the input block held:
+/// entries are inside the KV pool, tokens and rows inside the padded sizes.
+struct StepPlan {
+  std::int32_t* entry;       ///< [tokens]: KV entry (BatchView::kv_entry) to write; -1: padding.
+  std::int32_t* position;    ///< [tokens]
+  std::int32_t* id;          ///< [tokens]: token id; 0 for padding.
+  std::int32_t* last_token;  ///< [rows]: a row's last token; 0 for a row that is padding or empty.
+  // As FlashInfer's paged prefill reads them, without a split of the keys.
+  std::int32_t* query_start;  ///< [rows + 1]: first token of a row.
+  std::int32_t* page_start;   ///< [rows + 1]: r * pages_per_row, the row's place in `pages`.
+  std::int32_t* pages;        ///< [rows, pages_per_row]
+  /// [rows]: such that (pages_per_row - 1) * page_tokens + this is the row's KV length; it is
+  /// negative for all but full rows, which the arithmetic, modulo 2^32, does not mind.
+  std::int32_t* last_page_tokens;
+  std::int32_t* tile_row;      ///< [tiles]
+  std::int32_t* tile_index;    ///< [tiles]: which of its row's tiles.
+  std::int32_t* tile_chunk;    ///< [tiles]: 0, the only chunk of keys.
+  std::int32_t* output_start;  ///< [rows + 1]: as query_start.
+  std::int32_t* chunk_size;    ///< [1]: no less than any KV length.
+  std::uint32_t* token_count;  ///< [1]: tokens of the batch.
+  bool* tile_valid;            ///< [tiles]
+};
+
+/// Bytes of a plan's arrays for the largest steps, and where they lie: `limits` rounded up as
+/// padded sizes are.
+std::size_t step_plan_bytes(const StepShape& largest, std::uint32_t pages_per_row);
+/// The arrays of a step in `memory`, which has step_plan_bytes() of the same or a larger shape.
+StepPlan step_plan_at(std::byte* memory, const StepShape& shape, std::uint32_t pages_per_row);
+
+/// Fills in the plan, and notes the ids of the batch's tokens in `history` where there is one.
+void enqueue_step_plan(cudaStream_t stream, const BatchView& batch, const BatchLimits& limits,
+                       std::uint32_t vocab, const HistoryView& history, const StepShape& shape,
+                       const StepPlan& plan);
+
+}  // namespace syncopate::models::llama
