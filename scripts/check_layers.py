@@ -10,7 +10,7 @@
     backend/runtime                  the seam: nothing but itself
 
 CUDA's headers stay in backend/cuda and in the models' cuda/ folders, libtorch's in
-backend/models/llama. So the programs never name a runtime, and the simulator builds anywhere.
+backend/models/llama, FlashInfer's in its cuda/. So the programs never name a runtime, and the simulator builds anywhere.
 
 Usage: check_layers.py [ROOT]
 """
@@ -60,6 +60,11 @@ LIBRARIES = [
             r"|(driver_types|vector_types|device_launch_parameters|mma)\.h$"
         ),
         re.compile(r"(backend/cuda|backend/models(/[^/]+)?/cuda|tests/(llama_)?cuda)/"),
+    ),
+    Library(
+        "FlashInfer",
+        re.compile(r"flashinfer/"),
+        re.compile(r"backend/models/llama/cuda/"),
     ),
     Library(
         "libtorch",

@@ -1,5 +1,6 @@
-# Finds the libraries. Sets SYNCOPATE_HAS_TORCH and SYNCOPATE_HAS_CUDA to 0 or 1; the targets that
-# choose by them get them as definitions from syncopate_define_features (library.cmake).
+# Finds the libraries. Sets SYNCOPATE_HAS_TORCH, SYNCOPATE_HAS_CUDA and SYNCOPATE_HAS_FLASHINFER to 0
+# or 1; the targets that choose by them get them as definitions from syncopate_define_features
+# (library.cmake).
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -23,4 +24,5 @@ find_program(SYNCOPATE_PYTHON python3 REQUIRED)
 mark_as_advanced(SYNCOPATE_PYTHON)
 
 include(cuda)
+include(flashinfer)
 include(torch)

@@ -31,5 +31,6 @@ endfunction()
 # so that a compiler cache serves them from one to the next.
 function(syncopate_define_features name)
   target_compile_definitions(${name} PRIVATE
-    SYNCOPATE_HAS_TORCH=${SYNCOPATE_HAS_TORCH} SYNCOPATE_HAS_CUDA=${SYNCOPATE_HAS_CUDA})
+    SYNCOPATE_HAS_TORCH=${SYNCOPATE_HAS_TORCH} SYNCOPATE_HAS_CUDA=${SYNCOPATE_HAS_CUDA}
+    SYNCOPATE_HAS_FLASHINFER=${SYNCOPATE_HAS_FLASHINFER})
 endfunction()
