@@ -22,7 +22,7 @@ const char* attention_lacks(const LlamaConfig& config);
 /// queries, in order, so that a token's bits depend on its own row alone; with one tile size also
 /// not on how many of its tokens a step holds. May be captured. Throws CudaError.
 void enqueue_attention(cudaStream_t stream, const LlamaConfig& config, const StepShape& shape,
-                       const StepPlan& plan, std::uint32_t pages_per_row, const KvPool& pool,
-                       std::uint32_t layer, const Bf16* qkv, Bf16* out);
+                       const StepPlan& plan, const KvPool& pool, std::uint32_t layer,
+                       const Bf16* qkv, Bf16* out);
 
 }  // namespace syncopate::models::llama

@@ -39,13 +39,9 @@ struct StepPlan {
   /// [rows]: such that (pages_per_row - 1) * page_tokens + this is the row's KV length; it is
   /// negative for all but full rows, which the arithmetic, modulo 2^32, does not mind.
   std::int32_t* last_page_tokens;
-  std::int32_t* tile_row;      ///< [tiles]
-  std::int32_t* tile_index;    ///< [tiles]: which of its row's tiles.
-  std::int32_t* tile_chunk;    ///< [tiles]: 0, the only chunk of keys.
-  std::int32_t* output_start;  ///< [rows + 1]: as query_start.
-  std::int32_t* chunk_size;    ///< [1]: no less than any KV length.
-  std::uint32_t* token_count;  ///< [1]: tokens of the batch.
-  bool* tile_valid;            ///< [tiles]
+  std::int32_t* tile_row;    ///< [tiles]
+  std::int32_t* tile_index;  ///< [tiles]: which of its row's tiles.
+  bool* tile_valid;          ///< [tiles]
 };
 
 /// Bytes of a plan's arrays for the largest steps, and where they lie: `limits` rounded up as
