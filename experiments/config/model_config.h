@@ -33,7 +33,7 @@ void describe(V& v, HashModelConfig& c) {
 struct LlamaModelConfig {
   static constexpr std::string_view kKind = "llama";
   static constexpr std::string_view kDoc =
-      "a Llama-family transformer on libtorch: random weights, or a checkpoint folder";
+      "a Llama-family transformer, random or from a checkpoint: libtorch (cpu, sim) or CUDA";
 
   std::optional<models::llama::LlamaConfig> shape;
   std::uint64_t seed = 0;

@@ -23,8 +23,13 @@ void check_available(const ResolvedConfig& config) {
   }
   const auto* llama = std::get_if<LlamaModelConfig>(&config.config.model);
   if (llama == nullptr || needs_sizes_only(config)) return;
-  if (const std::string missing = what_is_missing(LlamaModelConfig::kKind); !missing.empty()) {
+  if (const std::string missing = what_is_missing(LlamaModelConfig::kKind, runtime.kind);
+      !missing.empty()) {
     fail("model.kind", fmt::format("llama is not available: {}", missing));
+  }
+  if (llama->shape) {
+    const std::string wrong = what_is_wrong(*llama->shape, runtime.kind);
+    if (!wrong.empty()) fail("model.shape", wrong);
   }
   std::error_code error;
   if (llama->checkpoint && !std::filesystem::is_directory(*llama->checkpoint, error)) {

@@ -1,5 +1,8 @@
 #include "experiments/run/models.h"
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "backend/models/hash/hash_model.h"
 #include "backend/runtime/error.h"
 #include "experiments/run/shape_model.h"
@@ -7,18 +10,56 @@
 #if SYNCOPATE_HAS_TORCH
 #include "backend/models/llama/llama.h"
 #endif
+#if SYNCOPATE_HAS_FLASHINFER
+#include "backend/models/llama/cuda/device_llama.h"
+#endif
 
 namespace syncopate::experiments {
 namespace {
 
-std::unique_ptr<models::Model> make_llama_model([[maybe_unused]] const LlamaModelConfig& c) {
-  if (const std::string missing = what_is_missing(LlamaModelConfig::kKind); !missing.empty()) {
-    throw runtime::UnavailableError("model llama is not available: " + missing);
-  }
 #if SYNCOPATE_HAS_TORCH
+std::unique_ptr<models::Model> make_host_llama(const LlamaModelConfig& c) {
   const models::llama::LlamaOptions options{.invariant = c.invariant};
   return c.shape ? models::llama::make_llama(*c.shape, c.seed, options)
                  : models::llama::load_llama(c.checkpoint.value(), options);
+}
+#endif
+
+#if SYNCOPATE_HAS_FLASHINFER
+/// Where the XDG base directory specification puts what a program may find out again.
+std::filesystem::path cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    return std::filesystem::path(cache) / "syncopate";
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr ? std::filesystem::path(home) / ".cache/syncopate"
+                         : std::filesystem::path();
+}
+
+std::unique_ptr<models::Model> make_device_llama(const LlamaModelConfig& c,
+                                                 const LimitsConfig& limits) {
+  models::llama::DeviceLlamaOptions options{
+      .rows = limits.rows, .tokens = limits.tokens, .invariant = c.invariant, .algorithms = {}};
+  if (const auto folder = cache_folder(); !folder.empty()) {
+    options.algorithms = folder / "gemm_algorithms.txt";
+  }
+  return c.shape ? models::llama::make_device_llama(*c.shape, c.seed, options)
+                 : models::llama::load_device_llama(c.checkpoint.value(), options);
+}
+#endif
+
+std::unique_ptr<models::Model> make_llama_model([[maybe_unused]] const LlamaModelConfig& c,
+                                                [[maybe_unused]] const LimitsConfig& limits,
+                                                RuntimeKind runtime) {
+  if (const std::string missing = what_is_missing(LlamaModelConfig::kKind, runtime);
+      !missing.empty()) {
+    throw runtime::UnavailableError("model llama is not available: " + missing);
+  }
+#if SYNCOPATE_HAS_FLASHINFER
+  if (runtime == RuntimeKind::kCuda) return make_device_llama(c, limits);
+#endif
+#if SYNCOPATE_HAS_TORCH
+  return make_host_llama(c);
 #else
   return nullptr;
 #endif
@@ -33,7 +74,7 @@ std::unique_ptr<models::Model> make_model(const ResolvedConfig& config) {
   }
   const auto& llama = std::get<LlamaModelConfig>(config.config.model);
   if (needs_sizes_only(config)) return std::make_unique<ShapeModel>(llama.shape.value());
-  return make_llama_model(llama);
+  return make_llama_model(llama, config.config.limits, config.config.runtime.kind);
 }
 
 bool needs_sizes_only(const ResolvedConfig& config) {
@@ -41,14 +82,22 @@ bool needs_sizes_only(const ResolvedConfig& config) {
   return llama != nullptr && llama->shape && !config.config.runtime.effects;
 }
 
-std::string what_is_missing([[maybe_unused]] std::string_view model) {
-#if SYNCOPATE_HAS_TORCH
-  return "";
-#else
-  return model == LlamaModelConfig::kKind
-             ? "built without libtorch, so it can only be timed, in sim with effects off"
-             : "";
+std::string what_is_missing(std::string_view model, RuntimeKind runtime) {
+  if (model != LlamaModelConfig::kKind) return "";
+  if (runtime == RuntimeKind::kCuda) {
+    return SYNCOPATE_HAS_FLASHINFER ? "" : "built without FlashInfer, which it needs on CUDA";
+  }
+  return SYNCOPATE_HAS_TORCH
+             ? ""
+             : "built without libtorch, so it can only be timed, in sim with effects off";
+}
+
+std::string what_is_wrong([[maybe_unused]] const models::llama::LlamaConfig& shape,
+                          [[maybe_unused]] RuntimeKind runtime) {
+#if SYNCOPATE_HAS_FLASHINFER
+  if (runtime == RuntimeKind::kCuda) return models::llama::device_lacks(shape);
 #endif
+  return "";
 }
 
 }  // namespace syncopate::experiments

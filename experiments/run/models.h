@@ -16,7 +16,10 @@ std::unique_ptr<models::Model> make_model(const ResolvedConfig& config);
 /// Whether the model stands for times alone, without weights: sim with effects off and a shape.
 bool needs_sizes_only(const ResolvedConfig& config);
 
-/// Whether a model (its kKind) can be used in this build: empty, or what is missing.
-std::string what_is_missing(std::string_view model);
+/// Whether a model (its kKind) can be used on a runtime in this build: empty, or what is missing.
+std::string what_is_missing(std::string_view model, RuntimeKind runtime);
+/// Whether the runtime's side of a model can take this shape: empty, or what is wrong, beginning
+/// with the key.
+std::string what_is_wrong(const models::llama::LlamaConfig& shape, RuntimeKind runtime);
 
 }  // namespace syncopate::experiments

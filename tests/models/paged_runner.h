@@ -24,6 +24,34 @@ struct RunnerRow {
   Sampling sampling = {};
 };
 
+/// The input block of a step of `rows`.
+inline Ids input_block(const BatchLayout& layout, const std::vector<RunnerRow>& rows) {
+  Ids block(layout.input_words());
+  std::int32_t token = 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const RunnerRow& row = rows[r];
+    block[layout.row_start() + r] = token;
+    block[layout.kv_length() + r] = row.position + static_cast<std::int32_t>(row.ids.size());
+    block[layout.carry() + r] = -1;
+    std::copy(row.pages.begin(), row.pages.end(),
+              block.begin() + layout.block_table() +
+                  static_cast<std::ptrdiff_t>(r * layout.limits().pages_per_row));
+    const SamplingWords words = encode(row.sampling);
+    std::copy(words.begin(), words.end(),
+              block.begin() + layout.sampling() + static_cast<std::ptrdiff_t>(r * kSamplingWords));
+    std::int32_t position = row.position;
+    for (const std::int32_t id : row.ids) {
+      block[layout.ids() + static_cast<std::size_t>(token)] = id;
+      block[layout.positions() + static_cast<std::size_t>(token)] = position++;
+      ++token;
+    }
+  }
+  block[layout.row_start() + rows.size()] = token;
+  block[BatchLayout::kRows] = static_cast<std::int32_t>(rows.size());
+  block[BatchLayout::kTokens] = token;
+  return block;
+}
+
 /// All memory begins as bits that are all 1, NaN to those who read floats: what a step reads before
 /// it was written shows.
 class PagedRunner {
@@ -41,33 +69,7 @@ class PagedRunner {
   PagedRunner(const PagedRunner&) = delete;
   PagedRunner& operator=(const PagedRunner&) = delete;
 
-  void fill(const std::vector<RunnerRow>& rows) {
-    const BatchLimits& limits = layout_.limits();
-    std::fill(inputs_.begin(), inputs_.end(), 0);
-    std::int32_t token = 0;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const RunnerRow& row = rows[r];
-      inputs_[layout_.row_start() + r] = token;
-      inputs_[layout_.kv_length() + r] = row.position + static_cast<std::int32_t>(row.ids.size());
-      inputs_[layout_.carry() + r] = -1;
-      std::copy(row.pages.begin(), row.pages.end(),
-                inputs_.begin() + layout_.block_table() +
-                    static_cast<std::ptrdiff_t>(r * limits.pages_per_row));
-      const SamplingWords words = encode(row.sampling);
-      std::copy(
-          words.begin(), words.end(),
-          inputs_.begin() + layout_.sampling() + static_cast<std::ptrdiff_t>(r * kSamplingWords));
-      std::int32_t position = row.position;
-      for (const std::int32_t id : row.ids) {
-        inputs_[layout_.ids() + static_cast<std::size_t>(token)] = id;
-        inputs_[layout_.positions() + static_cast<std::size_t>(token)] = position++;
-        ++token;
-      }
-    }
-    inputs_[layout_.row_start() + rows.size()] = token;
-    inputs_[BatchLayout::kRows] = static_cast<std::int32_t>(rows.size());
-    inputs_[BatchLayout::kTokens] = token;
-  }
+  void fill(const std::vector<RunnerRow>& rows) { inputs_ = input_block(layout_, rows); }
 
   void run() {
     std::array bases{bytes(inputs_), bytes(outputs_), kv_.data(), bytes(history_),
