@@ -83,7 +83,8 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
     : layout_(with_width(limits, requests)),
       options_(std::move(options)),
       requests_(requests),
-      strategy_(make_strategy(options_.strategy, options_.slots, runtime, device)),
+      strategy_(
+          make_strategy(options_.strategy, options_.slots, options_.streams, runtime, device)),
       context_(make_context(runtime, device, model, layout_, options_, *strategy_, requests)),
       scheduler_(layout_,
                  {context_.kv, model.kv_page_bytes(layout_.limits()), model.kv_entry_bytes()},
@@ -95,9 +96,9 @@ Batcher::Batcher(Runtime& runtime, Device device, const models::Model& model,
     const std::string number = std::to_string(s);
     Slot& slot = slots_[s];
     slot.index = s;
-    slot.host_inputs =
-        runtime.make_buffer(device, Memory::kPinned, layout_.input_bytes(), "host_inputs" + number);
-    slot.host_outputs = runtime.make_buffer(device, Memory::kPinned, layout_.output_bytes(),
+    slot.host_inputs = runtime.make_buffer(device, options_.host_memory, layout_.input_bytes(),
+                                           "host_inputs" + number);
+    slot.host_outputs = runtime.make_buffer(device, options_.host_memory, layout_.output_bytes(),
                                             "host_outputs" + number);
     slot.inputs =
         runtime.make_buffer(device, Memory::kDevice, layout_.input_bytes(), "inputs" + number);

@@ -23,6 +23,9 @@ struct BatcherOptions {
   StrategyKind strategy = StrategyKind::kAsync;
   std::uint32_t slots = 2;  ///< kAsync only.
   bool graphs = true;
+  StreamOptions streams;
+  /// Host memory of the inputs and outputs; pageable makes every copy hold the host.
+  runtime::Memory host_memory = runtime::Memory::kPinned;
   SchedulerOptions scheduler;
   runtime::Nanos extra_host_ns = 0;  ///< Host time burnt in each step, beside the program's own.
   /// Called on the host with each step that was planned, before it is dispatched: the books as they

@@ -15,8 +15,8 @@ namespace syncopate::batching {
 
 struct Slot {
   std::uint32_t index = 0;
-  runtime::Buffer host_inputs;   ///< Pinned: an input block (models::BatchLayout).
-  runtime::Buffer host_outputs;  ///< Pinned: next_id[rows].
+  runtime::Buffer host_inputs;   ///< An input block (models::BatchLayout).
+  runtime::Buffer host_outputs;  ///< next_id[rows].
   runtime::Buffer inputs;        ///< Device, as above.
   runtime::Buffer outputs;
   std::int32_t* in = nullptr;  ///< host_inputs' words.

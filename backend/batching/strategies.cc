@@ -11,10 +11,13 @@ using runtime::Host;
 using runtime::Runtime;
 using runtime::StreamKind;
 
-StreamTrio::StreamTrio(Runtime& runtime, Device device)
-    : h2d(runtime.make_stream(device, StreamKind::kNonBlocking, "h2d")),
-      compute(runtime.make_stream(device, StreamKind::kNonBlocking, "compute")),
-      d2h(runtime.make_stream(device, StreamKind::kNonBlocking, "d2h")) {}
+StreamTrio::StreamTrio(const StreamOptions& options, Runtime& runtime, Device device) {
+  const StreamKind kind = options.blocking ? StreamKind::kBlocking : StreamKind::kNonBlocking;
+  h2d = runtime.make_stream(device, kind, "h2d");
+  compute = runtime.make_stream(device, kind, "compute");
+  d2h = options.d2h_on_default ? runtime.make_stream(device, StreamKind::kLegacyDefault, "default")
+                               : runtime.make_stream(device, kind, "d2h");
+}
 
 // -- default_stream -----------------------------------------------------------------------------
 
@@ -32,8 +35,6 @@ void DefaultStreamStrategy::await(Host& host, const StepEvents&) {
 }
 
 // -- unordered ----------------------------------------------------------------------------------
-
-UnorderedStrategy::UnorderedStrategy(Runtime& runtime, Device device) : streams_(runtime, device) {}
 
 void UnorderedStrategy::dispatch(Host& host, SlotRunner& slot, const StepEvents&) {
   slot.upload(host, streams_.h2d);
@@ -55,13 +56,13 @@ constexpr ChainSites kAsyncSites = {"async.h2d.record",     "async.compute.wait"
                                     "async.d2h.record",     "async.host.block"};
 }  // namespace
 
-EventStrategy EventStrategy::ordered(Runtime& runtime, Device device) {
-  return {StreamTrio(runtime, device), kOrderedSites, 1, 1};
+EventStrategy EventStrategy::ordered(const StreamTrio& streams) {
+  return {streams, kOrderedSites, 1, 1};
 }
 
-EventStrategy EventStrategy::async(Runtime& runtime, Device device, std::uint32_t slots) {
+EventStrategy EventStrategy::async(const StreamTrio& streams, std::uint32_t slots) {
   if (slots == 0) throw runtime::UsageError("async: needs at least one slot");
-  return {StreamTrio(runtime, device), kAsyncSites, slots, std::max(slots, 2U)};
+  return {streams, kAsyncSites, slots, std::max(slots, 2U)};
 }
 
 void EventStrategy::dispatch(Host& host, SlotRunner& slot, const StepEvents& events) {
@@ -83,17 +84,19 @@ void EventStrategy::await(Host& host, const StepEvents& events) {
 
 // -- by name ------------------------------------------------------------------------------------
 
-std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t slots, Runtime& runtime,
+std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t slots,
+                                        const StreamOptions& streams, Runtime& runtime,
                                         Device device) {
+  const auto trio = [&] { return StreamTrio(streams, runtime, device); };
   switch (kind) {
     case StrategyKind::kDefaultStream:
       return std::make_unique<DefaultStreamStrategy>(runtime, device);
     case StrategyKind::kUnordered:
-      return std::make_unique<UnorderedStrategy>(runtime, device);
+      return std::make_unique<UnorderedStrategy>(trio());
     case StrategyKind::kOrdered:
-      return std::make_unique<EventStrategy>(EventStrategy::ordered(runtime, device));
+      return std::make_unique<EventStrategy>(EventStrategy::ordered(trio()));
     case StrategyKind::kAsync:
-      return std::make_unique<EventStrategy>(EventStrategy::async(runtime, device, slots));
+      return std::make_unique<EventStrategy>(EventStrategy::async(trio(), slots));
   }
   throw runtime::UsageError("make_strategy: not a strategy");
 }

@@ -19,17 +19,17 @@ class DefaultStreamStrategy final : public Strategy {
   runtime::Stream stream_;
 };
 
-/// The three streams of every other strategy. Non-blocking, as PyTorch's pool streams are: the
-/// default stream does not order them, only events do.
+/// The three streams of every other strategy. Unless the options say otherwise the default stream
+/// does not order them, only events do.
 struct StreamTrio {
-  StreamTrio(runtime::Runtime& runtime, runtime::Device device);
+  StreamTrio(const StreamOptions& options, runtime::Runtime& runtime, runtime::Device device);
   runtime::Stream h2d, compute, d2h;
 };
 
 /// Rung 4: the three streams with nothing between them.
 class UnorderedStrategy final : public Strategy {
  public:
-  UnorderedStrategy(runtime::Runtime& runtime, runtime::Device device);
+  explicit UnorderedStrategy(const StreamTrio& streams) : streams_(streams) {}
   void dispatch(runtime::Host& host, SlotRunner& slot, const StepEvents& events) override;
   void await(runtime::Host& host, const StepEvents& events) override;
 
@@ -48,9 +48,8 @@ struct ChainSites {
 /// of the host also protects the slot from being filled again too early.
 class EventStrategy final : public Strategy {
  public:
-  static EventStrategy ordered(runtime::Runtime& runtime, runtime::Device device);
-  static EventStrategy async(runtime::Runtime& runtime, runtime::Device device,
-                             std::uint32_t slots);
+  static EventStrategy ordered(const StreamTrio& streams);
+  static EventStrategy async(const StreamTrio& streams, std::uint32_t slots);
 
   std::uint32_t slots() const override { return slots_; }
   std::uint32_t depth() const override { return depth_; }
@@ -58,7 +57,7 @@ class EventStrategy final : public Strategy {
   void await(runtime::Host& host, const StepEvents& events) override;
 
  private:
-  EventStrategy(StreamTrio streams, const ChainSites& sites, std::uint32_t slots,
+  EventStrategy(const StreamTrio& streams, const ChainSites& sites, std::uint32_t slots,
                 std::uint32_t depth)
       : streams_(streams), sites_(sites), slots_(slots), depth_(depth) {}
 

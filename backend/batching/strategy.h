@@ -18,6 +18,17 @@ enum class StrategyKind : std::uint8_t {
   kAsync,          ///< As ordered, with several slots and carry-over: steps overlap host work.
 };
 
+/// How the streams of a strategy that has some of its own are made. The defaults are right; the
+/// rest is there to be measured.
+struct StreamOptions {
+  /// As cudaStreamCreate makes them: the legacy default stream waits for them, and they for it.
+  /// Off: it does not order them at all, as PyTorch's pool streams.
+  bool blocking = false;
+  /// The copy of the ids to the host goes into the legacy default stream, as when its stream was
+  /// forgotten.
+  bool d2h_on_default = false;
+};
+
 /// The events of one step in flight. They belong to the step and not to its slot: when a slot is
 /// used again too early, the host still waits for the right step.
 struct StepEvents {
@@ -43,8 +54,10 @@ class Strategy {
 
 /// Makes the strategy and its streams. `slots` counts for kAsync only and is at least 1; with 1 it
 /// still keeps two steps in flight, over one slot: that is the race which slots exist to prevent.
+/// `streams` counts for all but kDefaultStream.
 std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t slots,
-                                        runtime::Runtime& runtime, runtime::Device device);
+                                        const StreamOptions& streams, runtime::Runtime& runtime,
+                                        runtime::Device device);
 
 /// Whether every access is ordered by what the strategy does.
 bool is_race_free(StrategyKind kind, std::uint32_t slots);

@@ -58,6 +58,11 @@ class Checker {
            "unordered has races and gives wrong tokens; if that is wanted, set "
            "strategy.allow_races: true");
     }
+    if (c.kind == StrategyKind::kDefaultStream) {
+      constexpr auto kNone = "default_stream has no streams of its own; remove it";
+      if (c.blocking_streams) fail("strategy.blocking_streams", kNone);
+      if (c.d2h_on_default) fail("strategy.d2h_on_default", kNone);
+    }
     if (!c.slots) return;
     if (c.kind == StrategyKind::kAsync && *c.slots == 1 && !c.allow_races) {
       fail("strategy.slots",

@@ -43,6 +43,9 @@ struct StrategyConfig {
   StrategyKind kind = StrategyKind::kAsync;
   std::optional<std::uint32_t> slots;  ///< Set once resolved: 2 for async, else 1.
   bool graphs = true;
+  bool pinned = true;
+  bool blocking_streams = false;
+  bool d2h_on_default = false;
   bool allow_races = false;
 };
 
@@ -54,6 +57,16 @@ void describe(V& v, StrategyConfig& c) {
         .range(1, 64),
     c.slots);
   v(key("graphs", "Launch a step's kernels as one CUDA graph"), c.graphs);
+  v(key("pinned",
+        "Host memory of the copies is pinned; off: pageable, and each copy holds the host"),
+    c.pinned);
+  v(key("blocking_streams",
+        "Its streams and the legacy default stream wait for each other, as cudaStreamCreate has "
+        "it"),
+    c.blocking_streams);
+  v(key("d2h_on_default",
+        "The ids are copied to the host in the legacy default stream, as a mistake would"),
+    c.d2h_on_default);
   v(key("allow_races", "Run a strategy that is known to be wrong"), c.allow_races);
 }
 

@@ -17,6 +17,9 @@ batching::BatcherOptions batcher_options(const Config& config) {
   options.strategy = config.strategy.kind;
   options.slots = config.strategy.slots.value();
   options.graphs = config.strategy.graphs;
+  options.streams = {.blocking = config.strategy.blocking_streams,
+                     .d2h_on_default = config.strategy.d2h_on_default};
+  if (!config.strategy.pinned) options.host_memory = runtime::Memory::kPageable;
   options.scheduler = config.scheduler;
   options.extra_host_ns = std::llround(config.host.extra_us * 1e3);
   return options;

@@ -24,13 +24,20 @@ inline std::vector<Variant> variants() {
     made.graphs = graphs;
     return made;
   };
+  BatcherOptions stalled = options(StrategyKind::kAsync, 2, true);
+  stalled.streams = {.blocking = true, .d2h_on_default = true};
+  stalled.host_memory = runtime::Memory::kPageable;
+  BatcherOptions stray = options(StrategyKind::kOrdered, 1, false);
+  stray.streams.d2h_on_default = true;
   return {{"default_stream", options(StrategyKind::kDefaultStream, 1, false)},
           {"default_stream, graphs", options(StrategyKind::kDefaultStream, 1, true)},
           {"ordered", options(StrategyKind::kOrdered, 1, false)},
           {"ordered, graphs", options(StrategyKind::kOrdered, 1, true)},
           {"async, 2 slots", options(StrategyKind::kAsync, 2, false)},
           {"async, 2 slots, graphs", options(StrategyKind::kAsync, 2, true)},
-          {"async, 3 slots, graphs", options(StrategyKind::kAsync, 3, true)}};
+          {"async, 3 slots, graphs", options(StrategyKind::kAsync, 3, true)},
+          {"async, 2 slots, graphs, pageable, a copy on the default stream that blocks", stalled},
+          {"ordered, a copy on the default stream", stray}};
 }
 
 inline sim::HardwareProfile small_machine() {

@@ -127,11 +127,11 @@ TEST_F(ConfigWith, EachValueSaysWhereItComesFromAndTheTextReadsTheSame) {
       file_, {.sets = {"limits.rows=2", "requests=[{prompt: [1, 2], max_new_tokens: 3}]"},
               .runtime = "cpu"});
   const std::string text = to_yaml_with_origins(c);
-  EXPECT_THAT(text, HasSubstr("  kind: cpu             # --runtime runtime.kind\n"));
-  EXPECT_THAT(text, HasSubstr("  rows: 2               # --set limits.rows\n"));
-  EXPECT_THAT(text, HasSubstr("  slots: 2              # default\n"));
+  EXPECT_THAT(text, HasSubstr("  kind: cpu                # --runtime runtime.kind\n"));
+  EXPECT_THAT(text, HasSubstr("  rows: 2                  # --set limits.rows\n"));
+  EXPECT_THAT(text, HasSubstr("  slots: 2                 # default\n"));
   EXPECT_THAT(text, HasSubstr("cancel_tokens: 0}  # --set requests\n"));
-  EXPECT_THAT(text, HasSubstr("  tokens: 32            # " + file_.string() + ":6:"));
+  EXPECT_THAT(text, HasSubstr("  tokens: 32               # " + file_.string() + ":6:"));
   EXPECT_EQ(to_yaml(load_config(scratch_.write("again.yaml", text)).config), to_yaml(c.config));
 }
 
