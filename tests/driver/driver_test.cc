@@ -102,7 +102,8 @@ TEST(DriverTest, TheCasesHoldWhatTheyAreFor) {
     Case c = draw(seed);
     const auto& model = std::get<experiments::HashModelConfig>(c.config.model);
     for (const Answer& answer :
-         answers(c.config, experiments::make_requests(c.config.requests, model.vocab))) {
+         answers(c.config, experiments::make_requests(c.config.requests, model.vocab),
+                 *hash_speaker(model))) {
       ++met[to_string(answer.reason)];
       if (answer.may_be_cut) ++met["cancelled by the clock"];
       if (answer.may_be_refused) ++met["an id twice"];

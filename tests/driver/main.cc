@@ -18,11 +18,16 @@
 #include "tests/driver/mutation.h"
 #include "tests/driver/replay.h"
 
+#if SYNCOPATE_HAS_FLASHINFER
+#include "tests/llama_cuda/subject.h"
+#endif
+
 namespace syncopate::driver {
 namespace {
 
 struct Arguments {
   std::string runtime = "sim";
+  std::string model = "hash";
   std::vector<std::uint64_t> seeds = {1, 1000};
   unsigned jobs = std::max(std::thread::hardware_concurrency(), 1U);
   std::string mutation;
@@ -46,6 +51,18 @@ int print_table(CampaignOptions options) {
   return all ? 0 : 1;
 }
 
+/// What makes the transformer; nothing for the hash model.
+MakeSubject subject_of(const Arguments& arguments) {
+  if (arguments.model == "hash") return {};
+#if SYNCOPATE_HAS_FLASHINFER
+  if (arguments.model == "llama" && arguments.runtime == "cuda") {
+    return models::llama::make_device_subject;
+  }
+#endif
+  throw runtime::UnavailableError("model " + arguments.model + ": only hash, and llama on cuda " +
+                                  "where it is built");
+}
+
 int run(const Arguments& arguments) {
   CampaignOptions options;
   for (const auto& choice : experiments::yaml::ChoicesOf<experiments::RuntimeKind>::value) {
@@ -55,6 +72,7 @@ int run(const Arguments& arguments) {
       !missing.empty()) {
     throw runtime::UnavailableError("runtime " + arguments.runtime + ": " + missing);
   }
+  options.play.make_subject = subject_of(arguments);
   options.first = arguments.seeds[0];
   options.count = arguments.seeds[1];
   // On a device, one engine at a time (backend/cuda/engine.h).
@@ -78,7 +96,8 @@ int run(const Arguments& arguments) {
   }
   fmt::print("seed {} fails, {}: {}\n", failing->seed,
              failing->failure.synchronous ? "synchronous" : "asynchronous", failing->failure.text);
-  if (!arguments.shrink) return 1;
+  // A case's configuration says the hash model: run again, another model would be another case.
+  if (!arguments.shrink || options.play.make_subject) return 1;
   const Case small = shrink_seed(*failing, options.play);
   const Failure failure =
       play(small, failing->failure.synchronous, options.play).failure.value_or(failing->failure);
@@ -97,6 +116,7 @@ int main(int argc, char** argv) {
       "against the definition"};
   app.add_option("--runtime", arguments.runtime, "sim, cpu or cuda")
       ->check(CLI::IsMember({"sim", "cpu", "cuda"}));
+  app.add_option("--model", arguments.model, "hash, or llama on cuda");
   app.add_option("--seeds", arguments.seeds, "The first seed, and how many")->expected(2);
   app.add_option("--jobs", arguments.jobs, "Threads")->check(CLI::PositiveNumber);
   app.add_option("--mutation", arguments.mutation, "Switch on a mistake (driver_mutants only)");

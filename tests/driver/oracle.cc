@@ -33,18 +33,18 @@ RowSampling fixed(const models::Sampling& s) {
           .seed = s.seed};
 }
 
-/// A request's ids, prompt and answer, and the state that the model folds them into.
-class Sequence {
+/// Keeps the state that the hash model folds a request's ids into.
+class HashSequence final : public Sequence {
  public:
-  Sequence(const HashModelConfig& model, const models::Sampling& sampling)
+  HashSequence(const HashModelConfig& model, const models::Sampling& sampling)
       : vocab_(model.vocab), sampling_(fixed(sampling)), state_(model.seed), occurs_(model.vocab) {}
 
-  void append(std::int32_t id) {
+  void append(std::int32_t id) override {
     const auto known = static_cast<std::uint32_t>(id);
     state_ = models::hash::fold(state_, models::hash::kv_entry(known, length_++));
     occurs_[known] = true;
   }
-  std::int32_t next() const {
+  std::int32_t next() override {
     std::vector<std::int64_t> scores(vocab_);
     for (std::uint32_t id = 0; id < vocab_; ++id) {
       scores[id] = models::hash::score(models::hash::logit(state_, id));
@@ -60,6 +60,17 @@ class Sequence {
   std::uint32_t state_;
   std::uint32_t length_ = 0;
   std::vector<bool> occurs_;
+};
+
+class HashSpeaker final : public Speaker {
+ public:
+  explicit HashSpeaker(const HashModelConfig& config) : config_(config) {}
+  std::unique_ptr<Sequence> begin(const models::Sampling& sampling) override {
+    return std::make_unique<HashSequence>(config_, sampling);
+  }
+
+ private:
+  HashModelConfig config_;
 };
 
 bool ends_with(std::span<const std::int32_t> tokens, std::span<const std::int32_t> sequence) {
@@ -88,18 +99,19 @@ bool can_be_served(const Config& config, const HashModelConfig& model, const Req
   return total <= model.max_positions && total - 1 <= entries;
 }
 
-Answer answer(const Config& config, const HashModelConfig& model, const Request& request) {
+Answer answer(const Config& config, const Request& request, Speaker& speaker) {
   Answer right;
-  if (!can_be_served(config, model, request)) {
+  if (!can_be_served(config, std::get<HashModelConfig>(config.model), request)) {
     right.reason = FinishReason::kRefused;
     return right;
   }
-  Sequence sequence(model, request.sampling);
-  for (const std::int32_t id : request.prompt) sequence.append(id);
-  while (right.reason == FinishReason::kNone) {
-    right.tokens.push_back(sequence.next());
-    sequence.append(right.tokens.back());
+  const auto sequence = speaker.begin(request.sampling);
+  for (const std::int32_t id : request.prompt) sequence->append(id);
+  for (;;) {
+    right.tokens.push_back(sequence->next());
     right.reason = reason_after(right.tokens, request);
+    if (right.reason != FinishReason::kNone) break;
+    sequence->append(right.tokens.back());
   }
   right.may_be_cut = request.cancel != batching::kNever;
   right.is_cut_before_it_comes = request.cancel <= request.arrival;
@@ -108,10 +120,14 @@ Answer answer(const Config& config, const HashModelConfig& model, const Request&
 
 }  // namespace
 
-std::vector<Answer> answers(const Config& config, const std::vector<Request>& requests) {
-  const auto& model = std::get<HashModelConfig>(config.model);
+std::unique_ptr<Speaker> hash_speaker(const HashModelConfig& config) {
+  return std::make_unique<HashSpeaker>(config);
+}
+
+std::vector<Answer> answers(const Config& config, const std::vector<Request>& requests,
+                            Speaker& speaker) {
   std::vector<Answer> all;
-  for (const Request& request : requests) all.push_back(answer(config, model, request));
+  for (const Request& request : requests) all.push_back(answer(config, request, speaker));
   for (std::size_t i = 0; i < requests.size(); ++i) {
     for (std::size_t j = 0; j < requests.size(); ++j) {
       const bool before = requests[j].arrival < requests[i].arrival ||
@@ -127,7 +143,7 @@ std::vector<Answer> answers(const Config& config, const std::vector<Request>& re
 
 std::vector<std::int32_t> unended_answer(const HashModelConfig& model,
                                          const experiments::RequestConfig& request) {
-  Sequence sequence(model, request.sampling);
+  HashSequence sequence(model, request.sampling);
   for (const std::int32_t id : request.prompt.value()) sequence.append(id);
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < request.max_new_tokens; ++i) {

@@ -1,5 +1,5 @@
-// What each request must get, worked out one request at a time: with no batch, page, stream or
-// scheduler, from the definitions of the model and of sampling.
+// What each request must get, worked out one request at a time: with no batch, stream or
+// scheduler; of the hash model from its definition and that of sampling.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "backend/batching/request.h"
 #include "experiments/config/config.h"
+#include "tests/driver/subject.h"
 
 namespace syncopate::driver {
 
@@ -22,11 +23,12 @@ struct Answer {
   bool may_be_refused = false;
 };
 
-/// The answers to `requests`, which are the configuration's as make_requests() gives them.
+/// The answers of `speaker` to `requests`, which are the configuration's as make_requests() gives
+/// them.
 std::vector<Answer> answers(const experiments::Config& config,
-                            const std::vector<batching::Request>& requests);
+                            const std::vector<batching::Request>& requests, Speaker& speaker);
 
-/// What the model says to a request of which only the length ends the answer.
+/// What the hash model says to a request of which only the length ends the answer.
 std::vector<std::int32_t> unended_answer(const experiments::HashModelConfig& model,
                                          const experiments::RequestConfig& request);
 

@@ -47,12 +47,16 @@ std::unique_ptr<runtime::Engine> make_engine(const Case& c, RuntimeKind kind) {
   return cpu::make_cpu_engine(options, 1);
 }
 
-/// On a device the model itself: its stand-in has no kernels there.
-std::unique_ptr<models::Model> make_model(const HashModelConfig& c, RuntimeKind kind) {
+Subject make_subject(const Config& c, const PlayOptions& options) {
+  const auto& m = std::get<HashModelConfig>(c.model);
+  if (options.make_subject) return options.make_subject(m, c.limits);
   const models::hash::HashConfig config{
-      .vocab = c.vocab, .max_positions = c.max_positions, .seed = c.seed};
-  if (kind == RuntimeKind::kCuda) return std::make_unique<models::hash::HashModel>(config);
-  return std::make_unique<BoundModel>(config);
+      .vocab = m.vocab, .max_positions = m.max_positions, .seed = m.seed};
+  // On a device the model itself: its stand-in has no kernels there.
+  if (options.runtime == RuntimeKind::kCuda) {
+    return {std::make_unique<models::hash::HashModel>(config), hash_speaker(m)};
+  }
+  return {std::make_unique<BoundModel>(config), hash_speaker(m)};
 }
 
 /// When a request got its first token and when it was over, since the start of the run.
@@ -128,10 +132,10 @@ void check_races(const runtime::Timeline& timeline) {
 }
 
 Played run(const Case& c, const Config& config, const PlayOptions& options) {
-  const auto& m = std::get<HashModelConfig>(config.model);
-  const auto model = make_model(m, options.runtime);
-  const std::vector<Request> requests = experiments::make_requests(config.requests, m.vocab);
-  const std::vector<Answer> expected = answers(config, requests);
+  const Subject subject = make_subject(config, options);
+  const std::vector<Request> requests =
+      experiments::make_requests(config.requests, subject.model->vocab());
+  const std::vector<Answer> expected = answers(config, requests, *subject.speaker);
 
   const std::uint32_t depth = config.strategy.kind == experiments::StrategyKind::kAsync
                                   ? std::max(config.strategy.slots.value(), 2U)
@@ -148,8 +152,8 @@ Played run(const Case& c, const Config& config, const PlayOptions& options) {
       make_engine(c, options.runtime),
       {.detail = c.checks_races ? runtime::Detail::kAll : runtime::Detail::kTimes,
        .removed_sites = options.removed_sites});
-  Batcher batcher(runtime, runtime::Device{0}, *model, experiments::batch_limits(config.limits),
-                  std::move(batcher_options), requests);
+  Batcher batcher(runtime, runtime::Device{0}, *subject.model,
+                  experiments::batch_limits(config.limits), std::move(batcher_options), requests);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
   runtime.run(mains);
 

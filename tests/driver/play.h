@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "tests/driver/draw.h"
+#include "tests/driver/subject.h"
 
 namespace syncopate::driver {
 
 struct PlayOptions {
-  experiments::RuntimeKind runtime = experiments::RuntimeKind::kSim;  ///< Or kCpu: real threads.
+  experiments::RuntimeKind runtime = experiments::RuntimeKind::kSim;  ///< Or real: kCpu, kCuda.
   /// Sites to leave out of the program (runtime::RuntimeOptions): mistakes made on purpose.
   std::vector<std::string> removed_sites;
+  MakeSubject make_subject;  ///< Empty: the hash model of the case.
 };
 
 struct Failure {
