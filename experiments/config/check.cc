@@ -103,9 +103,6 @@ class Checker {
   }
 
   void check_llama(const LlamaModelConfig& c) const {
-    if (config_.runtime.kind == RuntimeKind::kCuda) {
-      fail("runtime.kind", "llama runs on cpu and sim; on cuda there is the hash model");
-    }
     if (c.shape.has_value() == c.checkpoint.has_value()) {
       fail("model", c.shape ? "has both shape and checkpoint: keep one"
                             : "llama needs a shape (random weights) or a checkpoint (a folder)");
