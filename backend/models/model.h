@@ -42,7 +42,9 @@ class Model {
   /// Longest prompt plus generated tokens that the model can take.
   virtual std::uint32_t max_positions() const = 0;
 
-  /// Bytes of one KV page. Page p is at bytes [p * kv_page_bytes(), (p+1) * kv_page_bytes()).
+  /// Bytes of one KV page. Declared accesses have page p at bytes
+  /// [p * kv_page_bytes(), (p+1) * kv_page_bytes()); a model may lay the pool out otherwise, as long
+  /// as no two pages share a byte.
   virtual std::uint64_t kv_page_bytes(const BatchLimits& limits) const = 0;
   /// Bytes of one entry when a page is an array of entries; 0 when entries are scattered over the
   /// page, so that a write is declared as one of the whole page.
