@@ -7,6 +7,7 @@
 
 #include "analysis/error.h"
 #include "analysis/intervals.h"
+#include "analysis/operations.h"
 
 namespace syncopate::analysis {
 
@@ -21,12 +22,6 @@ using runtime::OperationKind;
 using runtime::Timeline;
 
 namespace {
-
-bool has_times(const Operation& op) { return op.start != kUnknownTime && op.end != kUnknownTime; }
-
-bool is_copy(OperationKind kind) {
-  return kind >= OperationKind::kCopyH2D && kind <= OperationKind::kCopyPeer;
-}
 
 bool is_host_kind(OperationKind kind) {
   return kind == OperationKind::kHostSpan || kind == OperationKind::kHostBlock;

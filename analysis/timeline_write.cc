@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 using runtime::Timeline;
 
 /// Formats into a buffer that goes to the file whenever it is full.
-class Writer {
+class TimelineWriter {
  public:
-  Writer(const Timeline& timeline, const fs::path& file)
+  TimelineWriter(const Timeline& timeline, const fs::path& file)
       : timeline_(timeline), file_(file), out_(file, std::ios::binary) {}
 
   void write() {
@@ -149,7 +149,7 @@ void write_timeline(const Timeline& timeline, const fs::path& file) {
   // A run that is stopped while it writes leaves no half file under the name.
   fs::path unfinished = file;
   unfinished += ".unfinished";
-  Writer(timeline, unfinished).write();
+  TimelineWriter(timeline, unfinished).write();
   std::error_code error;
   fs::rename(unfinished, file, error);
   if (error) throw FileError(file.string() + ": cannot be written: " + error.message());

@@ -9,6 +9,7 @@
 
 #include "analysis/error.h"
 #include "analysis/json_text.h"
+#include "analysis/operations.h"
 #include "analysis/trace_events.h"
 
 namespace syncopate::analysis {
@@ -33,11 +34,6 @@ constexpr std::int64_t kFirstStreamRow = 13;
 constexpr std::int64_t kUnknownCorrelation = -1;
 constexpr std::int64_t kDeviceSortIndex = 5'000'000;  // below all hosts
 
-bool is_copy(OperationKind kind) {
-  return kind >= OperationKind::kCopyH2D && kind <= OperationKind::kCopyPeer;
-}
-bool has_times(const Operation& op) { return op.start != kUnknownTime && op.end != kUnknownTime; }
-
 runtime::Name launch_name(OperationKind kind) {
   if (kind == OperationKind::kGraph) return "cudaGraphLaunch";
   if (kind == OperationKind::kCopyPeer) return "cudaMemcpyPeerAsync";
@@ -58,9 +54,10 @@ runtime::Name copy_name(OperationKind kind, bool pageable) {
 }
 
 /// Walks a timeline once, calls and operations side by side, and writes what it passes.
-class Writer {
+class TraceWriter {
  public:
-  Writer(const Timeline& timeline, const std::filesystem::path& file, const TraceOptions& options)
+  TraceWriter(const Timeline& timeline, const std::filesystem::path& file,
+              const TraceOptions& options)
       : t_(timeline), options_(options), events_(file) {
     for (const auto& graph : t_.graphs) {
       for (const auto& node : graph.nodes) lanes_ = std::max<std::size_t>(lanes_, node.lane + 1U);
@@ -367,7 +364,7 @@ void write_trace(const Timeline& timeline, const std::filesystem::path& file,
   if (timeline.detail != runtime::Detail::kAll) {
     throw InvalidTimelineError("the run was not logged: a trace needs the calls");
   }
-  Writer(timeline, file, options).write();
+  TraceWriter(timeline, file, options).write();
 }
 
 }  // namespace syncopate::analysis

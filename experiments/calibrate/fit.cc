@@ -47,21 +47,16 @@ void Observations::add(std::initializer_list<double> amounts, double duration) {
   durations_.push_back(duration);
 }
 
-MatrixXd Observations::amounts() const {
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  return RowMajor::Map(amounts_.data(), static_cast<Index>(size()), static_cast<Index>(terms_));
-}
-
-VectorXd Observations::durations() const {
-  return VectorXd::Map(durations_.data(), static_cast<Index>(size()));
-}
-
 Fit fit_terms(const Observations& observations) {
-  const VectorXd durations = observations.durations();
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto count = static_cast<Index>(observations.size());
+  const auto amounts =
+      RowMajor::Map(observations.amounts().data(), count, static_cast<Index>(observations.terms()));
+  const auto durations = VectorXd::Map(observations.durations().data(), count);
   // Divided by its duration, each observation should come to 1; what is missing is a relative
   // error.
-  const MatrixXd shares = durations.cwiseInverse().asDiagonal() * observations.amounts();
-  const VectorXd ones = VectorXd::Ones(durations.size());
+  const MatrixXd shares = durations.cwiseInverse().asDiagonal() * amounts;
+  const VectorXd ones = VectorXd::Ones(count);
   VectorXd terms = nnls(shares, ones);
   for (int round = 0; round < kRounds; ++round) {
     const VectorXd errors = (shares * terms - ones).cwiseAbs();

@@ -1,9 +1,9 @@
 // Fits of durations as sums of named terms.
 #pragma once
 
-#include <Eigen/Core>
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "experiments/config/provenance.h"
@@ -23,12 +23,13 @@ class Observations {
   void add(std::initializer_list<double> amounts, double duration);
 
   std::size_t size() const { return durations_.size(); }
-  Eigen::MatrixXd amounts() const;
-  Eigen::VectorXd durations() const;
+  std::size_t terms() const { return terms_; }
+  std::span<const double> amounts() const { return amounts_; }  ///< [observation][term]
+  std::span<const double> durations() const { return durations_; }
 
  private:
   std::size_t terms_;
-  std::vector<double> amounts_;  // [observation][term]
+  std::vector<double> amounts_;
   std::vector<double> durations_;
 };
 

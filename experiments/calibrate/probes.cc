@@ -9,6 +9,7 @@
 #include "backend/runtime/host.h"
 #include "backend/runtime/runtime.h"
 #include "experiments/calibrate/fit.h"
+#include "experiments/units.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -31,9 +32,9 @@ using runtime::Runtime;
 using runtime::Stream;
 
 constexpr runtime::Device kDevice{0};
-constexpr int kRounds = 41;     // an odd number: a median that was measured
-constexpr int kColdRounds = 4;  // and these before, which are not kept
-constexpr int kCalls = 16;      // of one kind in a row: the clock is then read seldom
+constexpr int kProbeRounds = 41;  // an odd number: a median that was measured
+constexpr int kColdRounds = 4;    // and these before, which are not kept
+constexpr int kCalls = 16;        // of one kind in a row: the clock is then read seldom
 constexpr std::size_t kNodes = 33;
 constexpr std::array<std::uint64_t, 4> kCopyBytes = {1 << 10, 1 << 16, 1 << 20, 1 << 22};
 constexpr Nanos kHold = 300'000;  // longer than the host takes for all that is to queue up behind
@@ -49,9 +50,7 @@ void nothing(Exec&, const char&) {}
 const Kernel kEmpty{.host = Body::of<nothing>(char{}), .cuda = {}};
 const Kernel kSpin{.host = Body::of<spin>(kHold), .cuda = {}};
 
-double micros(Nanos from, Nanos to) { return static_cast<double>(to - from) / 1e3; }
-
-struct Samples {
+struct CallTimes {
   std::vector<double> signal, query, synchronize;
   std::vector<double> short_graph_issue, long_graph_issue, short_graph, long_graph;
   std::vector<double> kernel_gap, graph_gap, empty_kernel;
@@ -70,9 +69,9 @@ class CallProbe {
     short_ = capture(host, 1);
     long_ = capture(host, kNodes);
   }
-  void round(Host& host, Samples* samples);
+  void round(Host& host, CallTimes* samples);
   /// Takes what the timeline says, of the rounds to keep.
-  static void take(const runtime::Timeline& timeline, Samples& samples);
+  static void take(const runtime::Timeline& timeline, CallTimes& samples);
 
  private:
   Graph capture(Host& host, std::size_t nodes) {
@@ -93,12 +92,12 @@ class CallProbe {
   std::uint64_t signals_ = 0;
 };
 
-void CallProbe::round(Host& host, Samples* samples) {
+void CallProbe::round(Host& host, CallTimes* samples) {
   host.set_step(samples != nullptr ? 0 : runtime::kNoStep);
   const auto each = [&host](auto&& call) {
     const Nanos begin = host.now();
     for (int i = 0; i < kCalls; ++i) call();
-    return micros(begin, host.now()) / kCalls;
+    return microseconds(host.now() - begin) / kCalls;
   };
   // Behind a busy stream, so that a call is no more than a call; then on an idle one.
   hold(host);
@@ -117,7 +116,7 @@ void CallProbe::round(Host& host, Samples* samples) {
   samples->synchronize.push_back(synchronize);
 }
 
-void CallProbe::take(const runtime::Timeline& timeline, Samples& samples) {
+void CallProbe::take(const runtime::Timeline& timeline, CallTimes& samples) {
   const Operation* hold = nullptr;
   for (const Operation& op : timeline.operations) {
     if (op.step == runtime::kNoStep) continue;
@@ -125,15 +124,15 @@ void CallProbe::take(const runtime::Timeline& timeline, Samples& samples) {
     if (name == "hold") {
       hold = &op;
     } else if (name == "behind") {
-      samples.kernel_gap.push_back(micros(hold->end, op.start));
-      samples.empty_kernel.push_back(micros(op.start, op.end));
+      samples.kernel_gap.push_back(microseconds(op.start - hold->end));
+      samples.empty_kernel.push_back(microseconds(op.end - op.start));
     } else if (name == "short") {
-      samples.graph_gap.push_back(micros(hold->end, op.start));
-      samples.short_graph.push_back(micros(op.start, op.end));
-      samples.short_graph_issue.push_back(micros(op.issue_begin, op.issue_end));
+      samples.graph_gap.push_back(microseconds(op.start - hold->end));
+      samples.short_graph.push_back(microseconds(op.end - op.start));
+      samples.short_graph_issue.push_back(microseconds(op.issue_end - op.issue_begin));
     } else if (name == "long") {
-      samples.long_graph.push_back(micros(op.start, op.end));
-      samples.long_graph_issue.push_back(micros(op.issue_begin, op.issue_end));
+      samples.long_graph.push_back(microseconds(op.end - op.start));
+      samples.long_graph_issue.push_back(microseconds(op.issue_end - op.issue_begin));
     }
   }
 }
@@ -141,10 +140,10 @@ void CallProbe::take(const runtime::Timeline& timeline, Samples& samples) {
 void measure_calls(const EngineFactory& make_engine, MeasuredRuntime& out) {
   Runtime runtime(make_engine(), {.detail = runtime::Detail::kTimes, .removed_sites = {}});
   CallProbe probe(runtime);
-  Samples samples;
+  CallTimes samples;
   const runtime::HostMain mains[] = {[&](Host& host) {
     probe.prepare(host);
-    for (int i = 0; i < kColdRounds + kRounds; ++i) {
+    for (int i = 0; i < kColdRounds + kProbeRounds; ++i) {
       probe.round(host, i < kColdRounds ? nullptr : &samples);
     }
   }};
@@ -189,7 +188,7 @@ void measure_copies(const EngineFactory& make_engine, MeasuredRuntime& out) {
                   runtime.make_buffer(kDevice, directions[d].to, kCopyBytes.back(), "to")};
   }
   const runtime::HostMain mains[] = {[&](Host& host) {
-    for (int i = 0; i < kColdRounds + kRounds; ++i) {
+    for (int i = 0; i < kColdRounds + kProbeRounds; ++i) {
       host.set_step(i < kColdRounds ? runtime::kNoStep : 0);
       for (std::size_t d = 0; d < directions.size(); ++d) {
         for (const std::uint64_t bytes : kCopyBytes) {

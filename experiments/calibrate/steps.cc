@@ -11,6 +11,7 @@
 #include "backend/runtime/error.h"
 #include "backend/runtime/runtime.h"
 #include "experiments/calibrate/fit.h"
+#include "experiments/units.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -30,9 +31,8 @@ constexpr std::uint32_t kMostFillingTokens = 128;
 /// Host work of the ordered programs, as shares of a device step.
 constexpr std::array<double, 5> kPauses = {0, 0.25, 0.5, 1, 2};
 
-double micros(Nanos from, Nanos to) { return static_cast<double>(to - from) / 1e3; }
-double duration(const Operation* op) { return micros(op->start, op->end); }
-double issue(const Operation* op) { return micros(op->issue_begin, op->issue_end); }
+double duration(const Operation* op) { return microseconds(op->end - op->start); }
+double issue(const Operation* op) { return microseconds(op->issue_end - op->issue_begin); }
 
 /// A run's operations of one step, by what they are there for; null where there are none.
 struct StepOperations {
@@ -99,10 +99,10 @@ struct CallSamples {
   std::vector<double> latency, handover, wake;
 };
 
-class Program {
+class StepProgram {
  public:
-  Program(const EngineFactory& make_engine, const models::Model& model,
-          const models::BatchLimits& limits, const std::vector<batching::Request>& requests)
+  StepProgram(const EngineFactory& make_engine, const models::Model& model,
+              const models::BatchLimits& limits, const std::vector<batching::Request>& requests)
       : make_engine_(make_engine), model_(model), limits_(limits), requests_(requests) {}
 
   /// The first round finds how long a device step is.
@@ -130,7 +130,7 @@ class Program {
   CallSamples calls_;
 };
 
-void Program::run(StrategyKind kind, double pause, bool keep, Samples& samples) {
+void StepProgram::run(StrategyKind kind, double pause, bool keep, Samples& samples) {
   const bool ordered = kind == StrategyKind::kOrdered;
   runtime::Runtime runtime(make_engine_(),
                            {.detail = runtime::Detail::kTimes, .removed_sites = {}});
@@ -154,7 +154,7 @@ void Program::run(StrategyKind kind, double pause, bool keep, Samples& samples) 
   for (std::size_t i = kColdSteps; i < steps.size(); ++i) {
     const StepOperations& step = steps[i];
     samples[i].record = records[i];
-    samples[i].pause.push_back(micros(steps[i - 1].forward->end, step.forward->start));
+    samples[i].pause.push_back(microseconds(step.forward->start - steps[i - 1].forward->end));
     samples[i].prepare.push_back(duration(step.prepare));
     samples[i].update.push_back(duration(step.update));
     samples[i].forward.push_back(duration(step.forward));
@@ -163,24 +163,26 @@ void Program::run(StrategyKind kind, double pause, bool keep, Samples& samples) 
   }
 }
 
-void Program::take_calls_of_ordered(const StepOperations& step) {
+void StepProgram::take_calls_of_ordered(const StepOperations& step) {
   calls_.copy_in.push_back(issue(step.h2d));
   calls_.copy_out.push_back(issue(step.d2h));
   calls_.graph.push_back(issue(step.forward));
-  calls_.record_and_wait_in.push_back(micros(step.h2d->issue_end, step.forward->issue_begin));
-  calls_.record_and_wait_out.push_back(micros(step.forward->issue_end, step.d2h->issue_begin));
-  calls_.record.push_back(micros(step.d2h->issue_end, step.block->issue_begin));
-  calls_.latency.push_back(micros(step.h2d->issue_end, step.h2d->start));
-  calls_.handover.push_back(micros(step.forward->end, step.d2h->start));
-  calls_.wake.push_back(micros(step.d2h->end, step.block->end));
+  calls_.record_and_wait_in.push_back(
+      microseconds(step.forward->issue_begin - step.h2d->issue_end));
+  calls_.record_and_wait_out.push_back(
+      microseconds(step.d2h->issue_begin - step.forward->issue_end));
+  calls_.record.push_back(microseconds(step.block->issue_begin - step.d2h->issue_end));
+  calls_.latency.push_back(microseconds(step.h2d->start - step.h2d->issue_end));
+  calls_.handover.push_back(microseconds(step.d2h->start - step.forward->end));
+  calls_.wake.push_back(microseconds(step.block->end - step.d2h->end));
 }
 
-void Program::take_calls_of_async(const StepOperations& step) {
+void StepProgram::take_calls_of_async(const StepOperations& step) {
   calls_.carry.push_back(issue(step.carry));
   calls_.forward.push_back(issue(step.forward));
 }
 
-MeasuredProgram Program::result() {
+MeasuredProgram StepProgram::result() {
   MeasuredProgram out;
   take_medians(async_, out.steps);
   for (Samples& samples : ordered_) take_medians(samples, out.steps);
@@ -253,7 +255,7 @@ MeasuredProgram measure_program(const EngineFactory& make_engine, const models::
                                 std::chrono::duration<double> budget,
                                 const OnCalibration& on_progress) {
   using Clock = std::chrono::steady_clock;
-  Program program(make_engine, model, limits, requests);
+  StepProgram program(make_engine, model, limits, requests);
   on_progress("steps", 0);
   const auto start = Clock::now();
   program.round(/*keep=*/false);

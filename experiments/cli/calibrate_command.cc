@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <concepts>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,7 @@
 // What a run's figures depend on beside its configuration.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "experiments/config/load.h"
 

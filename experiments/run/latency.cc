@@ -2,23 +2,21 @@
 
 #include <cstddef>
 
+#include "experiments/units.h"
+
 namespace syncopate::experiments {
 namespace {
-
-constexpr double kNanosPerMs = 1e6;
 
 runtime::Nanos done(const RunResult& run, std::int32_t step) {
   return run.steps[static_cast<std::size_t>(step)].done;
 }
 
-double ms(runtime::Nanos time) { return static_cast<double>(time) / kNanosPerMs; }
-
 }  // namespace
 
 RequestLatency latency(const RunResult& run, const RequestRecord& request) {
   RequestLatency out;
-  out.ttft = ms(done(run, request.token_steps.front()) - request.arrival);
-  out.end = ms(done(run, request.token_steps.back()) - request.arrival);
+  out.ttft = milliseconds(done(run, request.token_steps.front()) - request.arrival);
+  out.end = milliseconds(done(run, request.token_steps.back()) - request.arrival);
   const std::size_t tokens = request.new_tokens();
   if (tokens > 1) out.tpot = (out.end - out.ttft) / static_cast<double>(tokens - 1);
   return out;
@@ -28,7 +26,8 @@ std::vector<double> token_gaps(const RunResult& run) {
   std::vector<double> gaps;
   for (const RequestRecord& request : run.requests) {
     for (std::size_t i = 1; i < request.new_tokens(); ++i) {
-      gaps.push_back(ms(done(run, request.token_steps[i]) - done(run, request.token_steps[i - 1])));
+      gaps.push_back(
+          milliseconds(done(run, request.token_steps[i]) - done(run, request.token_steps[i - 1])));
     }
   }
   return gaps;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -15,16 +16,12 @@
 #include "experiments/run/environment.h"
 #include "experiments/run/latency.h"
 #include "experiments/run/tables.h"
+#include "experiments/units.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Divided by, not multiplied with an inverse: 1,500 ns are then 1.5 us in the file, to the digit.
-constexpr double kNanosPerUs = 1e3;
-constexpr double kNanosPerMs = 1e6;
-constexpr double kNanosPerSecond = 1e9;
 
 /// {mean, p50, p90, p99}, each divided by `unit`; null when there are no values.
 template <class T>
@@ -92,7 +89,6 @@ analysis::TraceOptions trace_options(const Config& c) {
 
 Json metrics(const RunResult& run) {
   const analysis::Metrics measured = analysis::measure(run.timeline);
-  const auto ms = [](runtime::Nanos time) { return static_cast<double>(time) / kNanosPerMs; };
   const double seconds = static_cast<double>(measured.total_time) / kNanosPerSecond;
   std::uint64_t tokens = 0;
   for (const RequestRecord& request : run.requests) tokens += request.new_tokens();
@@ -105,11 +101,11 @@ Json metrics(const RunResult& run) {
   out["device_active_pct"] = measured.device_active_pct();
   out["kernel_active_pct"] = measured.kernel_active_pct();
   out["host_busy_pct"] = measured.host_busy_pct();
-  out["idle_ms_by_cause"] = {{"host", ms(measured.idle.host)},
-                             {"copy", ms(measured.idle.copy)},
-                             {"event", ms(measured.idle.dependency)},
-                             {"launch", ms(measured.idle.launch)},
-                             {"drain", ms(measured.idle.drain)}};
+  out["idle_ms_by_cause"] = {{"host", milliseconds(measured.idle.host)},
+                             {"copy", milliseconds(measured.idle.copy)},
+                             {"event", milliseconds(measured.idle.dependency)},
+                             {"launch", milliseconds(measured.idle.launch)},
+                             {"drain", milliseconds(measured.idle.drain)}};
   out["step_time_ms"] = to_json(measured.step_time, kNanosPerMs);
   out["host_us_per_step"] = to_json(measured.host_time, kNanosPerUs);
   out["tokens_digest"] =

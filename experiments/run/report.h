@@ -1,7 +1,7 @@
 // A run's figures and files.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "experiments/config/load.h"
 #include "experiments/run/run.h"

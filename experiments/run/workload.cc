@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/runtime/handles.h"
+#include "experiments/units.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using runtime::Nanos;
-
-constexpr double kNanosPerMs = 1e6;
 
 /// SplitMix64 (Steele, Lea, Flood 2014). The standard library's distributions differ between
 /// implementations; this one does not.

@@ -64,7 +64,7 @@ Json options(const Shape& shape) {
   return {{"oneOf", std::move(out)}};
 }
 
-Json list(const Shape& shape) {
+Json schema_of_list(const Shape& shape) {
   Json out{{"type", "array"}, {"items", schema(shape.options.at(0))}};
   if (shape.length) out["minItems"] = out["maxItems"] = *shape.length;
   return out;
@@ -83,7 +83,7 @@ Json schema_of_value(const Shape& shape) {
     case Shape::Kind::kChoice:
       return choice(shape);
     case Shape::Kind::kList:
-      return list(shape);
+      return schema_of_list(shape);
     case Shape::Kind::kMap:
       return map(shape);
     case Shape::Kind::kTagged:

@@ -23,7 +23,7 @@ std::string either(const Shape& shape) {
   return out;
 }
 
-std::string list(const Shape& shape) {
+std::string type_of_list(const Shape& shape) {
   const Shape& item = shape.options.at(0);
   const std::string name = shape.length ? fmt::format("list of {}", *shape.length) : "list";
   const bool plain = item.is_scalar() || item.kind == Shape::Kind::kList;
@@ -43,7 +43,7 @@ std::string type_of_value(const Shape& shape) {
     case Shape::Kind::kChoice:
       return "a name";
     case Shape::Kind::kList:
-      return list(shape);
+      return type_of_list(shape);
     case Shape::Kind::kMap:
     case Shape::Kind::kTagged:
       return "map";

@@ -18,8 +18,6 @@ using runtime::Position;
 using runtime::Stream;
 using runtime::Timeline;
 
-constexpr Stream kH2d{0}, kCompute{1}, kOther{2};
-
 struct Times {
   Nanos issue_end = 0;
   Nanos start = 0;
@@ -29,6 +27,8 @@ struct Times {
 /// A timeline of one device with three streams, and operations with times as given.
 class MetricsTest : public ::testing::Test {
  protected:
+  static constexpr Stream kH2d{0}, kCompute{1}, kOther{2};
+
   MetricsTest() { t.streams.resize(3); }
 
   void add(OperationKind kind, std::int32_t step, Stream stream, Times times) {

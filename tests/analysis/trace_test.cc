@@ -110,7 +110,7 @@ struct Log {
   }
 };
 
-constexpr Stream kCopies{0}, kCompute{1}, kDefault{2};
+constexpr Stream kCopies{0}, kKernels{1}, kDefault{2};
 
 void add_streams(Timeline& t) {
   t.streams = {{"h2d", StreamKind::kNonBlocking, 0},
@@ -120,7 +120,7 @@ void add_streams(Timeline& t) {
 
 /// Two steps. The first prepares, copies in, launches a graph of two lanes and waits for the copy;
 /// the second launches a kernel in the default stream.
-Timeline sample() {
+Timeline two_traced_steps() {
   Log log;
   add_streams(log.t);
   log.t.buffers = {{"in", Memory::kPinned, 0, 6000}, {"x", Memory::kDevice, 0, 6000}};
@@ -143,15 +143,15 @@ Timeline sample() {
   copy.access_count = 2;
   log.t.accesses = {runtime::read({0}, 0, 6000), runtime::write({1}, 0, 6000)};
   log.record(Event{0}, kCopies, 1);
-  log.wait(kCompute, Event{0}, kCopies, 1);
+  log.wait(kKernels, Event{0}, kCopies, 1);
   Operation& launch =
-      log.enqueue(OperationKind::kGraph, "step", kCompute, 3000, 4001, 12000, 20000);
+      log.enqueue(OperationKind::kGraph, "step", kKernels, 3000, 4001, 12000, 20000);
   launch.graph = Graph{0};
-  log.node(Graph{0}, 0, kCompute, 12000, 13000);
-  log.node(Graph{0}, 1, kCompute, 13500, 20000);
-  log.node(Graph{0}, 2, kCompute, 13200, 14200);
+  log.node(Graph{0}, 0, kKernels, 12000, 13000);
+  log.node(Graph{0}, 1, kKernels, 13500, 20000);
+  log.node(Graph{0}, 2, kKernels, 13200, 14200);
   log.t.operations.back().bytes = 10;
-  log.node(Graph{0}, 3, kCompute, 20000, 20000);
+  log.node(Graph{0}, 3, kKernels, 20000, 20000);
   log.block(Event{0}, kCopies, 4200, 11000);
   log.step = 1;
   log.enqueue(OperationKind::kKernel, "say \"hi\"", kDefault, 12345678, 12346678, 1000000000001,
@@ -218,7 +218,7 @@ class Trace : public ::testing::Test {
 
 TEST_F(Trace, ShowsEachSliceInItsRow) {
   EXPECT_THAT(
-      lines(write(sample())),
+      lines(write(two_traced_steps())),
       ElementsAre(
           "user_annotation ProfilerStep#0 42/42 0+12345678", "cpu_op prepare 42/42 0+1500",
           "cuda_runtime cudaMemcpyAsync 42/42 1500+1250",
@@ -235,12 +235,12 @@ TEST_F(Trace, ShowsEachSliceInItsRow) {
 }
 
 TEST_F(Trace, HasTheTimelinesTimesToTheNanosecond) {
-  write(sample());
+  write(two_traced_steps());
   EXPECT_THAT(text_, HasSubstr(R"("tid": 7, "ts": 1000000000.001, "dur": 0.003)"));
 }
 
 TEST_F(Trace, SaysOfWorkAndWaitsWhatTheyBelongTo) {
-  const json trace = write(sample());
+  const json trace = write(two_traced_steps());
   EXPECT_EQ(slice(trace, "Memcpy HtoD (Pinned -> Device)")["args"],
             json::parse(R"json({"External id": 1, "operation": "inputs", "device": 0, "context": 1,
                             "stream": 13, "correlation": 1, "bytes": 6000,
@@ -259,7 +259,7 @@ TEST_F(Trace, SaysOfWorkAndWaitsWhatTheyBelongTo) {
 }
 
 TEST_F(Trace, JoinsEachLaunchToAllThatItStarted) {
-  const json trace = write(sample());
+  const json trace = write(two_traced_steps());
   std::map<int, int> starts;
   std::vector<std::string> flows;
   for (const json& e : trace["traceEvents"]) {
@@ -276,7 +276,7 @@ TEST_F(Trace, JoinsEachLaunchToAllThatItStarted) {
 }
 
 TEST_F(Trace, NamesItsRowsAndItself) {
-  const json trace = write(sample());
+  const json trace = write(two_traced_steps());
   EXPECT_EQ(trace["schemaVersion"], 1);
   EXPECT_EQ(trace["distributedInfo"]["rank"], 0);
   EXPECT_THAT(text_, HasSubstr(R"("rank": 0)"));
@@ -296,17 +296,17 @@ TEST_F(Trace, NamesItsRowsAndItself) {
 }
 
 TEST_F(Trace, OfAWindowHasItsStepsAloneWithTheIdsOfTheWhole) {
-  const json trace = write(sample(), {.window = {1, 1}, .process = 42, .device = ""});
+  const json trace = write(two_traced_steps(), {.window = {1, 1}, .process = 42, .device = ""});
   EXPECT_THAT(lines(trace), ElementsAre("user_annotation ProfilerStep#1 42/42 12345678+1000",
                                         "cuda_runtime cudaLaunchKernel 42/42 12345678+1000",
                                         "kernel say \"hi\" 0/7 1000000000001+3"));
   EXPECT_EQ(slice(trace, "cudaLaunchKernel")["args"]["correlation"], 6);
-  EXPECT_THAT(lines(write(sample(), {.window = {2, 9}, .process = 0, .device = ""})),
+  EXPECT_THAT(lines(write(two_traced_steps(), {.window = {2, 9}, .process = 0, .device = ""})),
               ElementsAre());
 }
 
 TEST_F(Trace, ShowsAGraphWhoseNodesHaveNoTimesAsOneKernel) {
-  Timeline t = sample();
+  Timeline t = two_traced_steps();
   for (Operation& op : t.operations) {
     if (op.kind == OperationKind::kGraphNode) op.start = op.end = kUnknownTime;
   }
@@ -342,16 +342,16 @@ TEST_F(Trace, KeepsHostsAndDevicesApart) {
 }
 
 TEST_F(Trace, OfATimelineWithoutCallsIsRefused) {
-  Timeline t = sample();
+  Timeline t = two_traced_steps();
   t.detail = runtime::Detail::kTimes;
   EXPECT_THROW(write(t), InvalidTimelineError);
 }
 
 TEST_F(Trace, OfATimelineThatContradictsItselfIsRefused) {
-  Timeline missing = sample();
+  Timeline missing = two_traced_steps();
   missing.streams.pop_back();
   EXPECT_THROW(write(missing), InvalidTimelineError);
-  Timeline backwards = sample();
+  Timeline backwards = two_traced_steps();
   std::swap(backwards.calls[0].operation, backwards.calls[1].operation);
   EXPECT_THROW(write(backwards), InvalidTimelineError);
 }
@@ -359,7 +359,7 @@ TEST_F(Trace, OfATimelineThatContradictsItselfIsRefused) {
 TEST_F(Trace, ThatCannotBeWrittenIsAnErrorThatNamesTheFile) {
   const auto error_of = [](const std::filesystem::path& file) -> std::string {
     try {
-      write_trace(sample(), file);
+      write_trace(two_traced_steps(), file);
     } catch (const FileError& error) {
       return error.what();
     }
@@ -371,7 +371,7 @@ TEST_F(Trace, ThatCannotBeWrittenIsAnErrorThatNamesTheFile) {
 
 TEST_F(Trace, GivesTheSameBytesForTheSameTimeline) {
   const auto bytes = [this] {
-    write(sample());
+    write(two_traced_steps());
     std::ifstream in(file_, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Lines 1 to 7, 8 to 10 and 11 to 15 of the files below.
-constexpr const char* kHead =
+constexpr const char* kBeforeStrategy =
     "program: batching\n"
     "runtime: {kind: cpu}\n"
     "model:\n"
@@ -37,7 +37,7 @@ constexpr const char* kTail =
     "  max_new_tokens: {min: 4, max: 16}\n"
     "limits: {rows: 4, tokens: 32, page_tokens: 4, pages: 16}\n";
 
-std::string valid() { return std::string(kHead) + kStrategy + kTail; }
+std::string valid() { return std::string(kBeforeStrategy) + kStrategy + kTail; }
 
 /// `text` with the one place that says `from` saying `to`.
 std::string replace(std::string text, const std::string& from, const std::string& to) {
@@ -317,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ConfigErrorInAList, NamesTheRequest) {
   const Scratch scratch;
-  const std::string list = std::string(kHead) + kStrategy +
+  const std::string list = std::string(kBeforeStrategy) + kStrategy +
                            "requests:\n"
                            "  - {prompt_tokens: 8, max_new_tokens: 4}\n"
                            "  - {prompt: [1, 6], max_new_tokens: 4}\n"
