@@ -65,7 +65,7 @@ def main(folders: list[str]) -> int:
     ]
     todo = [item for item in known if not item[2].exists()]
     if not known:
-        print("tidy: no sources: configure and build first", file=sys.stderr)
+        print("tidy: no sources: configure first, with CMAKE_UNITY_BUILD=OFF", file=sys.stderr)
         return 1
 
     def check(item: tuple[Path, str, Path]) -> bool:

@@ -13,9 +13,16 @@ function(syncopate_library name)
     return()
   endif()
   add_library(${name} STATIC ${sources})
+  syncopate_compile_kernels_alone(${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   syncopate_link(${name} PUBLIC ${arg_DEPS})
   set_property(GLOBAL APPEND PROPERTY SYNCOPATE_LIBRARIES ${name})
+endfunction()
+
+# Kernels are compiled one by one, also where C++ sources are batched (CMAKE_UNITY_BUILD).
+function(syncopate_compile_kernels_alone)
+  list(FILTER ARGN INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # target_link_libraries, less those libraries of ours that have no sources.
