@@ -43,8 +43,8 @@ class Model {
   virtual std::uint32_t max_positions() const = 0;
 
   /// Bytes of one KV page. Declared accesses have page p at bytes
-  /// [p * kv_page_bytes(), (p+1) * kv_page_bytes()); a model may lay the pool out otherwise, as long
-  /// as no two pages share a byte.
+  /// [p * kv_page_bytes(), (p+1) * kv_page_bytes()); a model may lay the pool out otherwise, as
+  /// long as no two pages share a byte.
   virtual std::uint64_t kv_page_bytes(const BatchLimits& limits) const = 0;
   /// Bytes of one entry when a page is an array of entries; 0 when entries are scattered over the
   /// page, so that a write is declared as one of the whole page.
