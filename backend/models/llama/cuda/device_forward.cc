@@ -147,7 +147,7 @@ void DeviceForward::enqueue(cudaStream_t stream, const BatchView& batch, const B
     const DeviceLayer& layer = layers[l];
     multiply(layer.qkv, normed, qkv);
     enqueue_rope_append(stream, tokens, config_.heads, plan, frequencies, pool, l, qkv);
-    enqueue_attention(stream, config_, shape, plan, limits.pages_per_row, pool, l, qkv, mixed);
+    enqueue_attention(stream, config_, shape, plan, pool, l, qkv, mixed);
     multiply(layer.attention_out, mixed, projected);
     enqueue_add_norm(stream, tokens, config_.hidden, projected, {layer.mlp_norm, eps}, residual,
                      normed);
