@@ -58,13 +58,15 @@ class BatchView {
   SYNCOPATE_HOST_DEVICE std::uint32_t position(std::uint32_t token) const {
     return clamp(block_[positions_ + token], 0, limits_.pages_per_row * limits_.page_tokens - 1);
   }
+  /// The index-th page of row r, index < pages_per_row.
+  SYNCOPATE_HOST_DEVICE std::uint32_t page(std::uint32_t row, std::uint32_t index) const {
+    return clamp(block_[block_table_ + row * limits_.pages_per_row + index], 0, limits_.pages - 1);
+  }
   /// The KV entry of position p of row r, as an index over the whole pool (page * page_tokens +
   /// place).
   SYNCOPATE_HOST_DEVICE std::uint64_t kv_entry(std::uint32_t row, std::uint32_t position) const {
-    const std::uint32_t page =
-        clamp(block_[block_table_ + row * limits_.pages_per_row + position / limits_.page_tokens],
-              0, limits_.pages - 1);
-    return std::uint64_t{page} * limits_.page_tokens + position % limits_.page_tokens;
+    return std::uint64_t{page(row, position / limits_.page_tokens)} * limits_.page_tokens +
+           position % limits_.page_tokens;
   }
   /// How row r's next token is chosen (encode() in sampling.h says what stands where).
   SYNCOPATE_HOST_DEVICE RowSampling sampling(std::uint32_t row) const {
