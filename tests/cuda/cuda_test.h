@@ -11,6 +11,7 @@
 #include "backend/cuda/engine.h"
 #include "backend/runtime/host.h"
 #include "backend/runtime/runtime.h"
+#include "tests/cuda/device_test.h"
 #include "tests/cuda/kernels.h"
 
 namespace syncopate::cuda {
@@ -18,12 +19,11 @@ namespace syncopate::cuda {
 inline constexpr runtime::Device kDevice{0};
 inline constexpr runtime::Cost kFree{};
 
-/// Skips where there is no GPU.
-class CudaTest : public testing::Test {
+class CudaTest : public DeviceTest {
  protected:
   void SetUp() override {
-    if (visible_devices() == 0) GTEST_SKIP() << "skipped: no CUDA device";
-    load_kernels();
+    DeviceTest::SetUp();
+    if (!IsSkipped()) load_kernels();
   }
 };
 
