@@ -1,9 +1,10 @@
-// How a kernel reads a row's sampling, and the one source of chance.
+// How a kernel reads a row's sampling, and what decides by chance.
 #pragma once
 
 #include <cstdint>
 
 #include "backend/models/host_device.h"
+#include "backend/models/mix64.h"
 
 namespace syncopate::models {
 
@@ -27,20 +28,12 @@ struct RowSampling {
   SYNCOPATE_HOST_DEVICE bool plain() const { return greedy() && !penalises(); }
 };
 
-/// A bijective mix of 64 bits: the finaliser of SplitMix64 (Steele, Lea and Flood 2014, "Fast
-/// Splittable Pseudorandom Number Generators").
-SYNCOPATE_HOST_DEVICE inline std::uint64_t mix64(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
 /// 64 uniform bits for the token at `position` of a request with `seed`: a counter-based generator,
 /// the position-th number of a SplitMix64 that starts at the mixed seed (mixed, so that nearby
 /// seeds do not walk the same sequence). There is no state, so nothing to lose or to run ahead when
 /// a row moves, waits, is discarded or is computed again.
 SYNCOPATE_HOST_DEVICE inline std::uint64_t random_bits(std::uint64_t seed, std::uint32_t position) {
-  return mix64(mix64(seed) + (std::uint64_t{position} + 1) * 0x9e3779b97f4a7c15U);
+  return mix64(mix64(seed) + (std::uint64_t{position} + 1) * kGoldenGamma);
 }
 
 }  // namespace syncopate::models

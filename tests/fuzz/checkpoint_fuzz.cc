@@ -51,7 +51,9 @@ void read_safetensors(std::span<const std::uint8_t> bytes) {
     require(elements <= bytes.size());
     values.assign(elements, 0.0f);
     try {
-      file.read(name, tensor.shape, values.data());
+      const FloatTensor found = file.find(name, tensor.shape);
+      require(found.size() == elements);
+      found.read(0, values);
     } catch (const CheckpointError& error) {  // of a type that is not converted
       require(error.tensor() == name);
     }

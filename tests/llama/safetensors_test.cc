@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "backend/models/llama/checkpoint.h"
@@ -71,14 +72,31 @@ TEST_F(Safetensors, ConvertsTheThreeFloatTypesExactly) {
                  R"("c":{"dtype":"F16","shape":[2,2],"data_offsets":[12,20]}})",
                  data));
   float values[4];
-  file.read("a", {2}, values);
+  file.find("a", {2}).read(0, std::span(values, 2));
   EXPECT_EQ(values[0], 1.5f);
   EXPECT_TRUE(values[1] == 0.0f && std::signbit(values[1]));
-  file.read("b", {1, 2}, values);
+  file.find("b", {1, 2}).read(0, std::span(values, 2));
   EXPECT_EQ(values[0], 1.5f);
   EXPECT_EQ(values[1], -123.5f);
-  file.read("c", {2, 2}, values);
+  file.find("c", {2, 2}).read(0, values);
   EXPECT_THAT(values, ElementsAre(1.5f, -5.0f, 0x1p-24f, -std::numeric_limits<float>::infinity()));
+}
+
+TEST_F(Safetensors, ReadsAPartOfATensor) {
+  const std::string data = little_endian(0x3f80, 2) + little_endian(0x4000, 2) +  // BF16 1, 2
+                           little_endian(0x4040, 2) +                             // BF16 3
+                           little_endian(0x3f800000, 4) + little_endian(0x40000000, 4);  // F32 1, 2
+  const SafetensorsFile file(write_file(R"({"a":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]},)"
+                                        R"("b":{"dtype":"F32","shape":[2],"data_offsets":[6,14]}})",
+                                        data));
+  const FloatTensor a = file.find("a", {3}), b = file.find("b", {2});
+  EXPECT_EQ(a.size(), 3u);
+  EXPECT_EQ(b.size(), 2u);
+  float values[2];
+  a.read(1, values);
+  EXPECT_THAT(values, ElementsAre(2.0f, 3.0f));
+  b.read(1, std::span(values).last(1));
+  EXPECT_THAT(values, ElementsAre(2.0f, 2.0f));
 }
 
 TEST_F(Safetensors, ReadsTensorsThatAreNotAligned) {
@@ -86,7 +104,7 @@ TEST_F(Safetensors, ReadsTensorsThatAreNotAligned) {
                                         R"("a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
                                         "x" + little_endian(0x40490fdb, 4)));
   float value;
-  file.read("a", {1}, &value);
+  file.find("a", {1}).read(0, {&value, 1});
   EXPECT_EQ(value, 0x1.921fb6p+1f);
 }
 
@@ -143,14 +161,13 @@ TEST_F(Safetensors, RefusesHolesOverlapsAndTrailingBytes) {
   expect_refused(two("[0,2]", "[2,4]"), "12345", "", "end at byte 4");
 }
 
-TEST_F(Safetensors, NamesFileAndTensorWhenAReadDoesNotFit) {
+TEST_F(Safetensors, NamesFileAndTensorWhenWhatIsWantedDoesNotFit) {
   const SafetensorsFile file(
       write_file(R"({"a":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}})", "1234"));
-  float value[2];
-  EXPECT_THROW(file.read("b", {1}, value), CheckpointError);
-  EXPECT_THROW(file.read("a", {1, 1}, value), CheckpointError);
+  EXPECT_THROW(file.find("b", {1}), CheckpointError);
+  EXPECT_THROW(file.find("a", {1, 1}), CheckpointError);
   try {
-    file.read("a", {1}, value);
+    file.find("a", {1});
     ADD_FAILURE();
   } catch (const CheckpointError& error) {
     EXPECT_EQ(error.tensor(), "a");
@@ -167,11 +184,11 @@ TEST_F(Safetensors, FollowsTheIndexToTheFileOfEachTensor) {
         R"({"weight_map":{"a":"one.safetensors","b":"two.safetensors"}})");
   const Checkpoint checkpoint(folder_);
   float value;
-  checkpoint.read("a", {1}, &value);
+  checkpoint.find("a", {1}).read(0, {&value, 1});
   EXPECT_EQ(value, 1.0f);
-  checkpoint.read("b", {1}, &value);
+  checkpoint.find("b", {1}).read(0, {&value, 1});
   EXPECT_EQ(value, 2.0f);
-  EXPECT_THROW(checkpoint.read("c", {1}, &value), CheckpointError);
+  EXPECT_THROW(checkpoint.find("c", {1}), CheckpointError);
 }
 
 TEST_F(Safetensors, RefusesAnIndexThatDoesNotMatchTheFolder) {

@@ -43,11 +43,11 @@ void Checkpoint::open_index(const std::filesystem::path& folder,
   }
 }
 
-void Checkpoint::read(const std::string& name, const std::vector<std::uint64_t>& shape,
-                      float* out) const {
+FloatTensor Checkpoint::find(const std::string& name,
+                             const std::vector<std::uint64_t>& shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) throw CheckpointError(source_, name, "is missing");
-  found->second->read(name, shape, out);
+  return found->second->find(name, shape);
 }
 
 }  // namespace syncopate::models::llama

@@ -19,8 +19,8 @@ class Checkpoint {
   /// hold a tensor that the index places in it.
   explicit Checkpoint(const std::filesystem::path& folder);
 
-  /// As SafetensorsFile::read.
-  void read(const std::string& name, const std::vector<std::uint64_t>& shape, float* out) const;
+  /// As SafetensorsFile::find. What it gives is a view of this object's files.
+  FloatTensor find(const std::string& name, const std::vector<std::uint64_t>& shape) const;
 
  private:
   void open_index(const std::filesystem::path& folder, const std::filesystem::path& index);

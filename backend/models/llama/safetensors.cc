@@ -52,8 +52,8 @@ float bfloat_to_float(std::uint16_t bits) {
 }
 
 template <float (*Convert)(std::uint16_t)>
-void convert(const std::byte* from, std::uint64_t count, float* out) {
-  for (std::uint64_t i = 0; i < count; ++i) {
+void convert(const std::byte* from, std::span<float> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
     std::uint16_t bits;  // Tensors need not be aligned in the file.
     std::memcpy(&bits, from + 2 * i, 2);
     out[i] = Convert(bits);
@@ -92,6 +92,21 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void FloatTensor::read(std::uint64_t first, std::span<float> out) const {
+  switch (type) {
+    case Type::kF32:
+      std::ranges::copy(bytes.subspan(4 * first, out.size_bytes()),
+                        std::as_writable_bytes(out).begin());
+      break;
+    case Type::kF16:
+      convert<half_to_float>(bytes.data() + 2 * first, out);
+      break;
+    case Type::kBf16:
+      convert<bfloat_to_float>(bytes.data() + 2 * first, out);
+      break;
+  }
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
@@ -184,25 +199,19 @@ void SafetensorsFile::check_coverage() const {
                  std::to_string(data_.size()));
 }
 
-void SafetensorsFile::read(const std::string& name, const std::vector<std::uint64_t>& shape,
-                           float* out) const {
+FloatTensor SafetensorsFile::find(const std::string& name,
+                                  const std::vector<std::uint64_t>& shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) fail(name, "is missing");
   const Tensor& tensor = found->second;
   if (tensor.shape != shape)
     fail(name,
          "has shape " + to_string(tensor.shape) + "; the configuration says " + to_string(shape));
-  const std::byte* from = data_.data() + tensor.begin;
-  const std::uint64_t bytes = tensor.end - tensor.begin;
-  if (tensor.dtype == "F32") {
-    std::memcpy(out, from, bytes);
-  } else if (tensor.dtype == "BF16") {
-    convert<bfloat_to_float>(from, bytes / 2, out);
-  } else if (tensor.dtype == "F16") {
-    convert<half_to_float>(from, bytes / 2, out);
-  } else {
-    fail(name, "is of type " + tensor.dtype + "; F32, F16 and BF16 can be read");
-  }
+  const std::span<const std::byte> bytes = data_.subspan(tensor.begin, tensor.end - tensor.begin);
+  if (tensor.dtype == "F32") return {FloatTensor::Type::kF32, bytes};
+  if (tensor.dtype == "F16") return {FloatTensor::Type::kF16, bytes};
+  if (tensor.dtype == "BF16") return {FloatTensor::Type::kBf16, bytes};
+  fail(name, "is of type " + tensor.dtype + "; F32, F16 and BF16 can be read");
 }
 
 void SafetensorsFile::fail(const std::string& tensor, const std::string& reason) const {

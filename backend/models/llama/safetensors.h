@@ -32,7 +32,21 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Everything in the header is checked on opening: what read() touches lies inside the file.
+/// A tensor of floats as it lies in a mapped file, perhaps not aligned. A view of the file's bytes,
+/// inside it all.
+struct FloatTensor {
+  enum class Type : std::uint8_t { kF32, kF16, kBf16 };
+
+  Type type = Type::kF32;
+  std::span<const std::byte> bytes;
+
+  std::uint64_t size() const { return bytes.size() / (type == Type::kF32 ? 4 : 2); }
+  /// Converts the elements from `first` on to fp32, which is exact; as many as `out` has, and no
+  /// more than there are.
+  void read(std::uint64_t first, std::span<float> out) const;
+};
+
+/// Everything in the header is checked on opening: what find() gives lies inside the file.
 /// Immutable once made; safe to use from any thread. The file must not shrink while it is open.
 class SafetensorsFile {
  public:
@@ -47,10 +61,9 @@ class SafetensorsFile {
 
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
 
-  /// Converts a tensor of F32, F16 or BF16 to fp32, row-major, into `out`, which must hold its
-  /// elements. Throws CheckpointError when there is no such tensor, its shape is not `shape`, or
-  /// its type is another.
-  void read(const std::string& name, const std::vector<std::uint64_t>& shape, float* out) const;
+  /// A tensor of F32, F16 or BF16. Throws CheckpointError when there is no such tensor, its shape
+  /// is not `shape`, or its type is another.
+  FloatTensor find(const std::string& name, const std::vector<std::uint64_t>& shape) const;
 
  private:
   void parse_header();

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "backend/cuda/memory.h"
 #include "backend/models/llama/config.h"
 #include "backend/models/llama/cuda/bf16.h"
+#include "backend/models/llama/parameters.h"
 
 namespace syncopate::models::llama {
 
@@ -27,8 +29,8 @@ struct DeviceLayer {
   DeviceMatrix down;                     ///< [hidden, intermediate]
 };
 
-/// Owns one allocation on the device that is current when it is made; every matrix begins at a
-/// multiple of 256 bytes. Immutable once made.
+/// Owns one allocation on the device that is current when it is made; every parameter begins at a
+/// multiple of 256 bytes. Immutable once made, and all there: making it waits for the device.
 class DeviceWeights {
  public:
   /// The values of random_weights() (weights.h), made on the device and rounded to bf16, so that a
@@ -40,19 +42,25 @@ class DeviceWeights {
   /// UnavailableError.
   static DeviceWeights load(const LlamaConfig& config, const std::filesystem::path& folder);
 
-  const DeviceMatrix& embedding() const { return embedding_; }  ///< [vocab, hidden]
-  const std::vector<DeviceLayer>& layers() const { return layers_; }
-  const Bf16* final_norm() const { return final_norm_; }  ///< [hidden]
-  const DeviceMatrix& head() const { return head_; }      ///< The embedding where they are tied.
+  const DeviceMatrix& embedding() const { return views_.embedding; }  ///< [vocab, hidden]
+  const std::vector<DeviceLayer>& layers() const { return views_.layers; }
+  const Bf16* final_norm() const { return views_.final_norm; }  ///< [hidden]
+  const DeviceMatrix& head() const { return views_.head; }  ///< The embedding where they are tied.
 
  private:
-  explicit DeviceWeights(const LlamaConfig& config);  // laid out, all zeros
+  struct Views {  // for visit_parameters
+    DeviceMatrix embedding;
+    std::vector<DeviceLayer> layers;
+    const Bf16* final_norm = nullptr;
+    DeviceMatrix head;
+  };
+
+  /// Lays the parameters out, all zeros, and calls fill(its memory, parameter) for each in order.
+  DeviceWeights(const LlamaConfig& config,
+                const std::function<void(Bf16*, const Parameter&)>& fill);
 
   cuda::DeviceMemory memory_;
-  DeviceMatrix embedding_;
-  std::vector<DeviceLayer> layers_;
-  const Bf16* final_norm_ = nullptr;
-  DeviceMatrix head_;
+  Views views_;
 };
 
 }  // namespace syncopate::models::llama
