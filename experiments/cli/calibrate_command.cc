@@ -101,7 +101,7 @@ int calibrate_machine(const CalibrateArguments& arguments) {
                                                  : fs::path(arguments.config);
   const ResolvedConfig config = load_config(file, {arguments.sets, arguments.runtime});
   check_available(config);
-  const auto model = make_model(config);
+  const auto model = make_model(config).model;
   const std::uint64_t entries = most_entries(make_requests(config.config.requests, model->vocab()));
   Calibration calibration;
   {

@@ -90,6 +90,9 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
     ProgressLine line(job.name);
     result = run_config(job.config, [&](const Progress& progress) { line.update(progress); });
   }
+  if (!result.warning.empty()) {
+    complain("{}: warning: {}", job.config.file.string(), result.warning);
+  }
   report_refusals(job, result);
   warn_outside_ranges(job, result);
   Outcome outcome{metrics(result), ""};

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "backend/models/hash/hash_model.h"
 #include "backend/runtime/error.h"
@@ -36,21 +37,21 @@ std::filesystem::path cache_folder() {
                          : std::filesystem::path();
 }
 
-std::unique_ptr<models::Model> make_device_llama(const LlamaModelConfig& c,
-                                                 const LimitsConfig& limits) {
+MadeModel make_device_llama(const LlamaModelConfig& c, const LimitsConfig& limits) {
   models::llama::DeviceLlamaOptions options{
       .rows = limits.rows, .tokens = limits.tokens, .invariant = c.invariant, .algorithms = {}};
   if (const auto folder = cache_folder(); !folder.empty()) {
     options.algorithms = folder / "gemm_algorithms.txt";
   }
-  return c.shape ? models::llama::make_device_llama(*c.shape, c.seed, options)
-                 : models::llama::load_device_llama(c.checkpoint.value(), options);
+  auto model = c.shape ? models::llama::make_device_llama(*c.shape, c.seed, options)
+                       : models::llama::load_device_llama(c.checkpoint.value(), options);
+  std::string warning = model->algorithms_lost();
+  return {std::move(model), std::move(warning)};
 }
 #endif
 
-std::unique_ptr<models::Model> make_llama_model([[maybe_unused]] const LlamaModelConfig& c,
-                                                [[maybe_unused]] const LimitsConfig& limits,
-                                                RuntimeKind runtime) {
+MadeModel make_llama_model([[maybe_unused]] const LlamaModelConfig& c,
+                           [[maybe_unused]] const LimitsConfig& limits, RuntimeKind runtime) {
   if (const std::string missing = what_is_missing(LlamaModelConfig::kKind, runtime);
       !missing.empty()) {
     throw runtime::UnavailableError("model llama is not available: " + missing);
@@ -59,21 +60,22 @@ std::unique_ptr<models::Model> make_llama_model([[maybe_unused]] const LlamaMode
   if (runtime == RuntimeKind::kCuda) return make_device_llama(c, limits);
 #endif
 #if SYNCOPATE_HAS_TORCH
-  return make_host_llama(c);
+  return {make_host_llama(c), ""};
 #else
-  return nullptr;
+  return {};
 #endif
 }
 
 }  // namespace
 
-std::unique_ptr<models::Model> make_model(const ResolvedConfig& config) {
+MadeModel make_model(const ResolvedConfig& config) {
   if (const auto* c = std::get_if<HashModelConfig>(&config.config.model)) {
-    return std::make_unique<models::hash::HashModel>(models::hash::HashConfig{
-        .vocab = c->vocab, .max_positions = c->max_positions, .seed = c->seed});
+    return {std::make_unique<models::hash::HashModel>(models::hash::HashConfig{
+                .vocab = c->vocab, .max_positions = c->max_positions, .seed = c->seed}),
+            ""};
   }
   const auto& llama = std::get<LlamaModelConfig>(config.config.model);
-  if (needs_sizes_only(config)) return std::make_unique<ShapeModel>(llama.shape.value());
+  if (needs_sizes_only(config)) return {std::make_unique<ShapeModel>(llama.shape.value()), ""};
   return make_llama_model(llama, config.config.limits, config.config.runtime.kind);
 }
 

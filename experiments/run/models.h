@@ -9,9 +9,14 @@
 
 namespace syncopate::experiments {
 
+struct MadeModel {
+  std::unique_ptr<models::Model> model;
+  std::string warning;  ///< What went wrong without keeping it from running; empty: nothing.
+};
+
 /// Throws runtime::UnavailableError where this build lacks it, and what the model throws on a
 /// checkpoint that it cannot use.
-std::unique_ptr<models::Model> make_model(const ResolvedConfig& config);
+MadeModel make_model(const ResolvedConfig& config);
 
 /// Whether the model stands for times alone, without weights: sim with effects off and a shape.
 bool needs_sizes_only(const ResolvedConfig& config);

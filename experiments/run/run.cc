@@ -46,7 +46,8 @@ std::vector<std::vector<std::int32_t>> tokens(const batching::Batcher& batcher,
 RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress) {
   const Config& c = config.config;
   // What must outlive the runtime comes before it.
-  const auto model = make_model(config);
+  MadeModel made = make_model(config);
+  const auto& model = made.model;
   const auto requests = make_requests(c.requests, model->vocab());
 
   runtime::Runtime runtime(make_engine(config), {.detail = c.output.log ? runtime::Detail::kAll
@@ -66,6 +67,7 @@ RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress
   runtime.run(mains);
 
   RunResult result;
+  result.warning = std::move(made.warning);
   result.steps.assign(batcher.steps().begin(), batcher.steps().end());
   result.requests = records(batcher, requests);
   result.slot_bytes = batcher.slot_bytes();

@@ -39,6 +39,7 @@ struct RunResult {
   runtime::Timeline timeline;
   std::vector<batching::StepRecord> steps;
   std::vector<RequestRecord> requests;
+  std::string warning;  ///< Of the model's making (MadeModel); empty: none.
   std::uint64_t slot_bytes = 0;
   std::optional<std::uint64_t> tokens_digest;     ///< None with effects off.
   std::vector<std::vector<std::int32_t>> tokens;  ///< By request, with output.tokens; else empty.

@@ -10,14 +10,14 @@
 #include <random>
 #include <string>
 
-#include "tests/cuda/cuda_test.h"
+#include "tests/cuda/device_test.h"
 #include "tests/llama_cuda/device_runner.h"
 #include "tests/llama_cuda/reference.h"
 
 namespace syncopate::models::llama {
 namespace {
 
-class DeviceLlamaTest : public cuda::CudaTest {};
+class DeviceLlamaTest : public cuda::DeviceTest {};
 
 LlamaConfig small() {
   LlamaConfig config;

@@ -85,7 +85,7 @@ void DeviceForward::tune() {
       shapes.push_back({n, weights_.head().out, weights_.head().in, true});
     }
   }
-  gemm_.tune(shapes, matrices);
+  tuning_ = gemm_.tune(shapes, matrices);
 }
 
 void DeviceForward::warm_up() const {

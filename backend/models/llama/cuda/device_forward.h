@@ -42,6 +42,8 @@ class DeviceForward {
                 std::uint32_t tokens, const Options& options);
 
   const LlamaConfig& config() const { return config_; }
+  /// How the products' algorithms were found.
+  const GemmTuning& tuning() const { return tuning_; }
   /// For steps within `limits`, whose rows and tokens are at most the constructor's.
   DeviceWorkspace workspace(const BatchLimits& limits) const;
   /// The padded size of a batch. Steps in which every row decodes one token have sizes of their
@@ -65,6 +67,7 @@ class DeviceForward {
   DeviceWeights weights_;
   cuda::DeviceMemory frequencies_;  // of RoPE
   Gemm gemm_;
+  GemmTuning tuning_;
 };
 
 }  // namespace syncopate::models::llama

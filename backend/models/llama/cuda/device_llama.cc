@@ -60,6 +60,8 @@ std::uint64_t DeviceLlama::workspace_bytes(const BatchLimits& limits) const {
   return forward_->workspace(limits).bytes();
 }
 
+std::string DeviceLlama::algorithms_lost() const { return forward_->tuning().cache_problem; }
+
 std::uint64_t DeviceLlama::logits_offset(const BatchLimits& limits) const {
   return forward_->workspace(limits).logits;
 }

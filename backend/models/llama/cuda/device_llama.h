@@ -45,6 +45,10 @@ class DeviceLlama final : public Model {
   runtime::Kernel forward(const BatchLayout& layout, const StepBuffers& buffers,
                           const GraphKey& key) const override;
 
+  /// Why the chosen algorithms could not be kept (DeviceLlamaOptions::algorithms), for a warning;
+  /// empty: they are, or were not to be.
+  std::string algorithms_lost() const;
+
   /// Byte of the workspace where a step leaves its logits, fp32 [rows, vocab].
   std::uint64_t logits_offset(const BatchLimits& limits) const;
 

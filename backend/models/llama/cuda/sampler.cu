@@ -1,7 +1,6 @@
-#include "backend/models/llama/cuda/sampler.h"
-
 #include "backend/cuda/call.h"
 #include "backend/models/llama/cuda/rank.cuh"
+#include "backend/models/llama/cuda/sampler.h"
 #include "backend/models/llama/cuda/selection.cuh"
 
 namespace syncopate::models::llama {
@@ -56,8 +55,7 @@ __device__ float exponential(float x) {
   constexpr float kRound = 0x1.8p23f;
   x = x < -87.0f ? -87.0f : x;
   const float n = __fsub_rn(__fadd_rn(__fmul_rn(x, 1.44269504f), kRound), kRound);
-  const float r =
-      __fsub_rn(__fsub_rn(x, __fmul_rn(n, 0x1.62ep-1f)), __fmul_rn(n, 0x1.0bfbe8p-15f));
+  const float r = __fsub_rn(__fsub_rn(x, __fmul_rn(n, 0x1.62ep-1f)), __fmul_rn(n, 0x1.0bfbe8p-15f));
   float p = 1.0f / 5040;
   for (const float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) {
     p = __fadd_rn(__fmul_rn(p, r), term);
@@ -117,8 +115,7 @@ __device__ __noinline__ std::uint32_t draw(const Scores& scores, const Ranking& 
   }
   if (sampling.top_p < RowSampling::kOne) {
     last = selection.select(
-        rank_of,
-        [&](Rank rank) { return rank < last ? 0 : mass_of_weight(weight_of(rank)); },
+        rank_of, [&](Rank rank) { return rank < last ? 0 : mass_of_weight(weight_of(rank)); },
         [&](Mass total) { return share(total, sampling.top_p, 16); });
   }
   const float least = real(sampling.min_p);
@@ -183,9 +180,8 @@ __global__ void __launch_bounds__(Selection::kThreads)
     const Rank* const of_parts = best_of_parts + std::size_t{row} * parts;
     find_best(parts, [&](std::uint32_t part) { return of_parts[part]; });
   }
-  const std::uint32_t id = sampling.greedy()
-                               ? ranking.id(best)
-                               : draw(scores, ranking, sampling, length, best, memory);
+  const std::uint32_t id =
+      sampling.greedy() ? ranking.id(best) : draw(scores, ranking, sampling, length, best, memory);
   if (threadIdx.x == 0) next_id[row] = static_cast<std::int32_t>(id);
 }
 

@@ -1,10 +1,9 @@
-#include "backend/models/llama/cuda/step_plan.h"
-
 #include <algorithm>
 #include <string>
 
 #include "backend/cuda/call.h"
 #include "backend/models/llama/cuda/block_scan.cuh"
+#include "backend/models/llama/cuda/step_plan.h"
 #include "backend/runtime/error.h"
 
 namespace syncopate::models::llama {
