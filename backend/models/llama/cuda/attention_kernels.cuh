@@ -11,6 +11,7 @@
 
 #include "backend/cuda/call.h"
 #include "backend/models/llama/cuda/attention_kernels.h"
+#include "backend/models/llama/cuda/early_launch.cuh"
 #include "backend/runtime/error.h"
 
 namespace syncopate::models::llama {
@@ -47,8 +48,8 @@ void launch_attention(cudaStream_t stream, const AttentionParams& params) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
   const dim3 grid(params.padded_batch_size, 1, params.paged_kv.num_heads);
   const dim3 block(32, Traits::NUM_WARPS_Q, Traits::NUM_WARPS_KV);
-  kernel<<<grid, block, kSharedBytes, stream>>>(params);
-  SYNCOPATE_CUDA_CALL(cudaGetLastError());
+  // Before it waits for the kernels before it, it reads the plan: several kernels ago.
+  launch_early(kernel, grid, block, kSharedBytes, stream, params);
 }
 
 inline AttentionParams attention_params(const LlamaConfig& config, const StepShape& shape,

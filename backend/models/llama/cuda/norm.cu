@@ -1,8 +1,8 @@
 // RMSNorm, and what makes the vectors that it takes.
 #include <string>
 
-#include "backend/cuda/call.h"
 #include "backend/models/llama/cuda/bf16x8.cuh"
+#include "backend/models/llama/cuda/early_launch.cuh"
 #include "backend/models/llama/cuda/pointwise.h"
 #include "backend/runtime/error.h"
 
@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   for (unsigned k = 0; k < kVectors; ++k) {
     if (place(k) < hidden) scale[k] = load(weights + place(k));
   }
+  wait_for_earlier_kernels();
 #pragma unroll
   for (unsigned k = 0; k < kVectors; ++k) {
     if (place(k) < hidden) x[k] = source.take(row, hidden, place(k));
@@ -127,8 +128,7 @@ void enqueue_norm(cudaStream_t stream, std::uint32_t rows, std::uint32_t hidden,
   const std::uint32_t lanes = one_each ? vectors : (vectors + 1) / 2;
   const unsigned threads = (lanes + kWarp - 1) / kWarp * kWarp;
   const auto kernel = one_each ? norm_rows<1, Source> : norm_rows<2, Source>;
-  kernel<<<rows, threads, 0, stream>>>(source, norm.values, norm.eps, hidden, normed);
-  SYNCOPATE_CUDA_CALL(cudaGetLastError());
+  launch_early(kernel, rows, threads, 0, stream, source, norm.values, norm.eps, hidden, normed);
 }
 
 }  // namespace

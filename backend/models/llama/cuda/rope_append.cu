@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string>
 
-#include "backend/cuda/call.h"
 #include "backend/models/llama/cuda/bf16x8.cuh"
+#include "backend/models/llama/cuda/early_launch.cuh"
 #include "backend/models/llama/cuda/pointwise.h"
 #include "backend/runtime/error.h"
 
@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(kMaxThreads)
   const std::uint32_t items = all_heads * vectors;
   const float frequency = threadIdx.x < half ? frequencies[threadIdx.x] : 0;
 
+  wait_for_earlier_kernels();
   // All that is read is asked for at once, the first pairs too.
   const std::int32_t entry = plan.entry[token];
   const std::int32_t position = plan.position[token];
@@ -94,8 +95,7 @@ void enqueue_rope_append(cudaStream_t stream, std::uint32_t tokens, std::uint32_
   const std::uint32_t items = (heads + 2 * pool.kv_heads) * (half / kVector);
   const std::uint32_t lanes = std::max(half, std::min(items, kMaxThreads));
   const unsigned threads = (lanes + kWarp - 1) / kWarp * kWarp;
-  rope_append<<<tokens, threads, 0, stream>>>(plan, frequencies, pool, layer, heads, qkv);
-  SYNCOPATE_CUDA_CALL(cudaGetLastError());
+  launch_early(rope_append, tokens, threads, 0, stream, plan, frequencies, pool, layer, heads, qkv);
 }
 
 }  // namespace syncopate::models::llama

@@ -1,7 +1,7 @@
 #include <string>
 
-#include "backend/cuda/call.h"
 #include "backend/models/llama/cuda/bf16x8.cuh"
+#include "backend/models/llama/cuda/early_launch.cuh"
 #include "backend/models/llama/cuda/pointwise.h"
 #include "backend/runtime/error.h"
 
@@ -14,6 +14,7 @@ constexpr unsigned kThreads = 256;
 __global__ void __launch_bounds__(kThreads)
     swiglu(std::uint32_t intermediate, const Bf16* gate_up, Bf16* out) {
   const std::uint32_t at = (blockIdx.x * kThreads + threadIdx.x) * kVector;
+  wait_for_earlier_kernels();
   if (at >= intermediate) return;
   const std::size_t token = blockIdx.y;
   const Bf16* const gates = gate_up + token * 2 * intermediate + at;
@@ -36,8 +37,7 @@ void enqueue_swiglu(cudaStream_t stream, std::uint32_t tokens, std::uint32_t int
                               ": it must be a multiple of 8");
   }
   const dim3 grid((intermediate / kVector + kThreads - 1) / kThreads, tokens);
-  swiglu<<<grid, kThreads, 0, stream>>>(intermediate, gate_up, out);
-  SYNCOPATE_CUDA_CALL(cudaGetLastError());
+  launch_early(swiglu, grid, kThreads, 0, stream, intermediate, gate_up, out);
 }
 
 }  // namespace syncopate::models::llama
