@@ -44,8 +44,15 @@ struct EnumNames<runtime::Memory> {
   static constexpr std::string_view kKey = "memories";
   static constexpr std::array<std::string_view, 3> kNames = {"device", "pinned", "pageable"};
 };
+/// Only in timelines that have activities.
+template <>
+struct EnumNames<runtime::ActivityKind> {
+  static constexpr std::string_view kKey = "activity_kinds";
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "kernel", "copy", "fill", "runtime_call", "driver_call", "sync"};
+};
 
-/// Calls visit.operator()<E>() for each enumeration.
+/// Calls visit.operator()<E>() for each enumeration that every timeline has.
 template <class Visit>
 void for_each_enum(Visit&& visit) {
   visit.template operator()<runtime::OperationKind>();
@@ -143,6 +150,24 @@ struct Columns<runtime::Access> {
     visit("begin", &runtime::Access::begin);
     visit("end", &runtime::Access::end);
     visit("write", &runtime::Access::write);
+  }
+};
+
+template <>
+struct Columns<runtime::Activity> {
+  template <class Visit>
+  static void for_each(Visit&& visit) {
+    visit("name", &runtime::Activity::name);
+    visit("kind", &runtime::Activity::kind);
+    visit("device", &runtime::Activity::device);
+    visit("node", &runtime::Activity::node);
+    visit("operation", &runtime::Activity::operation);
+    visit("correlation", &runtime::Activity::correlation);
+    visit("stream", &runtime::Activity::stream);
+    visit("native_stream", &runtime::Activity::native_stream);
+    visit("bytes", &runtime::Activity::bytes);
+    visit("start", &runtime::Activity::start);
+    visit("end", &runtime::Activity::end);
   }
 };
 

@@ -31,11 +31,7 @@ class Reader {
     if (member(root, "version") != kTimelineVersion) {
       fail("version", fmt::format("only version {} can be read", kTimelineVersion));
     }
-    for_each_enum([&]<class E>() {
-      if (member(root, EnumNames<E>::kKey) != json(EnumNames<E>::kNames)) {
-        fail(std::string(EnumNames<E>::kKey), "not the names of this version");
-      }
-    });
+    for_each_enum([&]<class E>() { check_names<E>(root); });
     Timeline t;
     const json& detail = member(root, "detail");
     if (detail != "all" && detail != "times") fail("detail", "neither 'all' nor 'times'");
@@ -64,6 +60,13 @@ class Reader {
     rows(root, "operations", t.operations);
     rows(root, "calls", t.calls);
     rows(root, "accesses", t.accesses);
+    if (root.contains("activities")) {
+      check_names<runtime::ActivityKind>(root);
+      runtime::Activities& activities = t.activities.emplace();
+      place_ = "activities_dropped";
+      value(member(root, "activities_dropped"), activities.dropped);
+      rows(root, "activities", activities.records);
+    }
     check(t);
     return t;
   }
@@ -98,6 +101,13 @@ class Reader {
     const json& found = member(object, key);
     if (!found.is_array()) fail(std::string(key), "not a list");
     return found;
+  }
+
+  template <class E>
+  void check_names(const json& root) const {
+    if (member(root, EnumNames<E>::kKey) != json(EnumNames<E>::kNames)) {
+      fail(std::string(EnumNames<E>::kKey), "not the names of this version");
+    }
   }
 
   template <class Rows>
@@ -182,6 +192,17 @@ class Reader {
           operation >= t.operations.size()) {
         fail(fmt::format("{} is out of range: there are {}", operation, t.operations.size()));
       }
+    }
+    row_ = kNoRow;
+    if (!t.activities) return;
+    place_ = "activities.operation";
+    const auto& records = t.activities->records;
+    for (row_ = 0; row_ < records.size(); ++row_) {
+      const std::uint32_t operation = records[row_].operation;
+      if (operation != runtime::Activity::kNoOperation && operation >= t.operations.size()) {
+        fail(fmt::format("{} is out of range: there are {}", operation, t.operations.size()));
+      }
+      if (row_ > 0 && records[row_ - 1].operation > operation) fail("out of order");
     }
     row_ = kNoRow;
   }

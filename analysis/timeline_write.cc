@@ -46,6 +46,11 @@ class TimelineWriter {
     put("],\n");
     rows("operations", timeline_.operations);
     rows("calls", timeline_.calls);
+    if (timeline_.activities) {
+      texts(EnumNames<runtime::ActivityKind>::kKey, EnumNames<runtime::ActivityKind>::kNames);
+      put("\"activities_dropped\":{},\n", timeline_.activities->dropped);
+      rows("activities", timeline_.activities->records);
+    }
     rows("accesses", timeline_.accesses, "}\n");
     flush();
     errno = 0;
@@ -80,6 +85,8 @@ class TimelineWriter {
     }
     for (const auto& operation : timeline_.operations) name(operation.name);
     for (const auto& call : timeline_.calls) name(call.site);
+    if (!timeline_.activities) return;
+    for (const auto& activity : timeline_.activities->records) name(activity.name);
   }
 
   template <class Texts>

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "analysis/error.h"
 #include "analysis/json_text.h"
 #include "analysis/operations.h"
+#include "analysis/trace_activities.h"
 #include "analysis/trace_events.h"
+#include "analysis/trace_rows.h"
 
 namespace syncopate::analysis {
 namespace {
@@ -28,11 +31,7 @@ using runtime::Stream;
 using runtime::StreamKind;
 using runtime::Timeline;
 
-constexpr std::int64_t kSyncRow = 1;
-constexpr std::int64_t kDefaultStreamRow = 7;
-constexpr std::int64_t kFirstStreamRow = 13;
 constexpr std::int64_t kUnknownCorrelation = -1;
-constexpr std::int64_t kDeviceSortIndex = 5'000'000;  // below all hosts
 
 runtime::Name launch_name(OperationKind kind) {
   if (kind == OperationKind::kGraph) return "cudaGraphLaunch";
@@ -58,16 +57,13 @@ class TraceWriter {
  public:
   TraceWriter(const Timeline& timeline, const std::filesystem::path& file,
               const TraceOptions& options)
-      : t_(timeline), options_(options), events_(file) {
-    for (const auto& graph : t_.graphs) {
-      for (const auto& node : graph.nodes) lanes_ = std::max<std::size_t>(lanes_, node.lane + 1U);
-    }
-    for (const auto& stream : t_.streams) {
-      devices_ = std::max<std::size_t>(devices_, stream.device + 1U);
-    }
-    process_ = std::max(options.process, static_cast<std::int64_t>(devices_));
-    stream_row_named_.resize(t_.streams.size() * lanes_);
-    sync_row_named_.resize(devices_);
+      : t_(timeline),
+        options_(options),
+        events_(file),
+        rows_(timeline, events_, options.process) {
+    if (!t_.activities) return;
+    activities_.emplace(t_, events_, rows_);
+    correlation_ = activities_->last_correlation();  // ids of ours come after CUPTI's
   }
 
   void write() {
@@ -88,13 +84,14 @@ class TraceWriter {
       }
     }
     write_operations(t_.operations.size());
+    if (activities_) activities_->write_rest(written_);
     events_.end();
   }
 
  private:
   void begin() {
     std::string devices;
-    for (std::size_t device = 0; device < devices_; ++device) {
+    for (std::size_t device = 0; device < rows_.devices(); ++device) {
       devices += fmt::format("{}\n{{\"id\": {}, \"name\": {}}}", device == 0 ? "" : ",", device,
                              json_text(options_.device));
     }
@@ -103,14 +100,7 @@ class TraceWriter {
                     "\"distributedInfo\": {{\"rank\": 0}},\n\"displayTimeUnit\": \"ms\",\n"
                     "\"baseTimeNanoseconds\": 0",
                     devices));
-    events_.process(process_, "syncopate", "CPU", process_);
-    for (std::uint16_t host = 0; host < t_.hosts; ++host) {
-      events_.thread(host_row(host), fmt::format("host {}", host));
-    }
-    for (std::size_t device = 0; device < devices_; ++device) {
-      const auto pid = static_cast<std::int64_t>(device);
-      events_.process(pid, "syncopate", fmt::format("GPU {}", device), kDeviceSortIndex + pid);
-    }
+    rows_.begin();
   }
 
   // -- the walk --------------------------------------------------------------------------------
@@ -141,9 +131,14 @@ class TraceWriter {
     if (op.step > newest_step_) write_step(index);
     step_ = op.step;
     host_time_ = op.issue_end;
+    if (in_window() && activities_) {
+      written_.begin = std::min(written_.begin, op.issue_begin);
+      written_.end = std::max(written_.end, op.issue_end);
+      if (activities_->write_operation(index, external_id())) return;
+    }
     if (op.kind == OperationKind::kHostSpan) {
       if (!in_window()) return;
-      events_.slice("cpu_op", op.name, host_row(host_), {op.start, op.end}, "\"External id\": {}",
+      events_.slice("cpu_op", op.name, rows_.host(host_), {op.start, op.end}, "\"External id\": {}",
                     external_id());
     } else if (op.kind == OperationKind::kHostBlock) {
       ++correlation_;
@@ -171,7 +166,7 @@ class TraceWriter {
     }
     char name[40];
     const auto written = fmt::format_to_n(name, sizeof name, "\"ProfilerStep#{}\"", newest_step_);
-    events_.quoted_slice("user_annotation", {name, written.size}, host_row(host_),
+    events_.quoted_slice("user_annotation", {name, written.size}, rows_.host(host_),
                          {t_.operations[first].issue_begin, end}, "\"External id\": {}",
                          newest_step_ + 1);
   }
@@ -179,7 +174,7 @@ class TraceWriter {
   // -- host rows ---------------------------------------------------------------------------------
 
   void write_call(std::string_view category, runtime::Name name, const Interval& time) {
-    events_.slice(category, name, host_row(host_), time, "\"External id\": {}, \"correlation\": {}",
+    events_.slice(category, name, rows_.host(host_), time, "\"External id\": {}, \"correlation\": {}",
                   external_id(), correlation_);
   }
 
@@ -199,7 +194,7 @@ class TraceWriter {
   void start_flow(const Operation& launch) {
     if (flow_started_) return;
     flow_started_ = true;
-    events_.flow_start(correlation_, host_row(host_), launch.issue_begin);
+    events_.flow_start(correlation_, rows_.host(host_), launch.issue_begin);
   }
 
   void write_block(const Operation& op, const Call& call) {
@@ -215,7 +210,7 @@ class TraceWriter {
     if (call.implicit) return;  // no call of the program's
     ++correlation_;
     if (call.type == CallType::kRecord) note_record(call);
-    if (!in_window()) return;
+    if (!in_window() || activities_) return;  // activities have such calls, and their times
     const Interval time{host_time_, host_time_};
     switch (call.type) {
       case CallType::kRecord:
@@ -223,7 +218,7 @@ class TraceWriter {
       case CallType::kWait:
         write_call("cuda_runtime", "cudaStreamWaitEvent", time);
         if (call.target.sequence != 0) {
-          write_sync("Stream Wait Event", call, time, stream_row(call.at.stream, 0).thread);
+          write_sync("Stream Wait Event", call, time, rows_.stream(call.at.stream, 0).thread);
         }
         return;
       case CallType::kSeen:
@@ -251,17 +246,16 @@ class TraceWriter {
   void write_device_slice(const Operation& launch, const Operation& op, OperationKind kind,
                           std::uint16_t lane) {
     start_flow(launch);
-    const TraceRow row = stream_row(op.stream, lane);
+    const TraceRow row = rows_.stream(op.stream, lane);
     const Interval time{op.start, op.end};
     if (is_copy(kind)) {
-      const Nanos length = std::max<Nanos>(op.end - op.start, 1);
-      const std::uint64_t milli_gbps = op.bytes * 1000 / static_cast<std::uint64_t>(length);
+      const std::uint64_t rate = milli_gbps(op.bytes, time);
       events_.slice("gpu_memcpy", copy_name(kind, touches_pageable(op)), row, time,
                     "\"External id\": {}, \"operation\": {}, \"device\": {}, \"context\": 1, "
                     "\"stream\": {}, \"correlation\": {}, \"bytes\": {}, "
                     "\"memory bandwidth (GB/s)\": {}.{:03}",
                     external_id(), events_.quoted(op.name), row.process, row.thread, correlation_,
-                    op.bytes, milli_gbps / 1000, milli_gbps % 1000);
+                    op.bytes, rate / 1000, rate % 1000);
     } else if (op.kind == OperationKind::kGraphNode) {
       events_.slice("kernel", op.name, row, time,
                     "\"External id\": {}, \"queued\": 0, \"device\": {}, \"context\": 1, "
@@ -277,17 +271,13 @@ class TraceWriter {
   }
 
   void write_sync(runtime::Name name, const Call& call, const Interval& time, std::int64_t stream) {
-    const auto device = static_cast<std::int64_t>(host_);
-    if (host_ < devices_ && !sync_row_named_[host_]) {
-      sync_row_named_[host_] = true;
-      events_.thread({device, kSyncRow}, "synchronization");
-    }
-    events_.slice("cuda_sync", name, {device, kSyncRow}, time,
+    const TraceRow row = rows_.sync(host_);
+    events_.slice("cuda_sync", name, row, time,
                   "\"External id\": {}, \"wait_on_stream\": {}, "
                   "\"wait_on_cuda_event_record_corr_id\": {}, \"wait_on_cuda_event_id\": {}, "
                   "\"device\": {}, \"context\": 1, \"stream\": {}, \"correlation\": {}",
-                  external_id(), stream_row(call.target.stream, 0).thread, record_of(call),
-                  call.event ? static_cast<std::int64_t>(call.event.id) : -1, device, stream,
+                  external_id(), rows_.stream(call.target.stream, 0).thread, record_of(call),
+                  call.event ? static_cast<std::int64_t>(call.event.id) : -1, row.process, stream,
                   correlation_);
   }
 
@@ -316,36 +306,13 @@ class TraceWriter {
   /// Joins what belongs to one step; 0, as in Kineto, is none.
   std::int32_t external_id() const { return step_ + 1; }
 
-  TraceRow host_row(std::uint16_t host) const { return {process_, process_ + host}; }
-
-  TraceRow stream_row(Stream stream, std::uint16_t lane) {
-    if (stream.id >= t_.streams.size()) {
-      throw InvalidTimelineError("a call or operation names a stream that is not there");
-    }
-    const runtime::StreamInfo& info = t_.streams[stream.id];
-    TraceRow row{info.device, kFirstStreamRow + stream.id};
-    if (info.kind == StreamKind::kLegacyDefault) row.thread = kDefaultStreamRow;
-    const std::size_t place = stream.id * lanes_ + lane;
-    if (lane > 0) {
-      row.thread = kFirstStreamRow + static_cast<std::int64_t>(t_.streams.size() + place);
-    }
-    if (!stream_row_named_[place]) {
-      stream_row_named_[place] = true;
-      events_.thread(row, fmt::format("stream {} {}{}", row.thread, info.label,
-                                      lane > 0 ? fmt::format(", lane {}", lane) : ""));
-    }
-    return row;
-  }
-
   const Timeline& t_;
   const TraceOptions& options_;
   TraceEvents events_;
-  std::size_t lanes_ = 1;
-  std::size_t devices_ = 1;
-  std::int64_t process_ = 0;
-  std::vector<bool> stream_row_named_;  // by stream and lane
-  std::vector<bool> sync_row_named_;    // by device
-  std::vector<std::int64_t> records_;   // by event: the correlation of its newest record
+  TraceRows rows_;
+  std::optional<TraceActivities> activities_;
+  Interval written_{INT64_MAX, 0};     // the host time that the window's operations took
+  std::vector<std::int64_t> records_;  // by event: the correlation of its newest record
 
   // Where the walk is.
   std::size_t next_ = 0;

@@ -18,6 +18,14 @@
 // end of the timed call before them. In cuda_sync, `Event Sync` and `Stream Sync` are the times
 // that a host was blocked, and `Stream Wait Event` is the wait of a stream, put where its call is;
 // none of them is device work.
+//
+// Activities. In a timeline that has them, the calls, kernels and copies are those that were
+// recorded, with their names, times and correlation ids. An operation of which something was
+// recorded is a cpu_op on its host's row, around its calls, and a gpu_user_annotation on its
+// stream's, from its first kernel or copy to its last; each kernel says its operation, in a graph
+// the node. Kernels of a graph whose node is known stand in the rows of its lanes, work in streams
+// that are not the program's in rows of their own. An operation of which nothing was recorded is
+// written as without activities.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +24,12 @@ struct TraceRow {
   std::int64_t process = 0;
   std::int64_t thread = 0;
 };
+
+/// Bytes a nanosecond, which are GB/s, in thousandths.
+inline std::uint64_t milli_gbps(std::uint64_t bytes, const Interval& time) {
+  return bytes * 1000 /
+         static_cast<std::uint64_t>(std::max<runtime::Nanos>(time.end - time.begin, 1));
+}
 
 /// Writes the document's head, then events in the order of the calls, then its end. Needs memory
 /// for one buffer and one text for each different name. Not thread-safe.

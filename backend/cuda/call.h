@@ -16,7 +16,7 @@ namespace syncopate::cuda {
 class CudaError : public runtime::Error {
  public:
   CudaError(const std::string& text, int code) : Error(text), code_(code) {}
-  /// The cudaError_t or CUresult.
+  /// The cudaError_t, CUresult or CUptiResult.
   int code() const { return code_; }
 
  private:
@@ -26,6 +26,9 @@ class CudaError : public runtime::Error {
 [[noreturn]] void throw_failed_call(cudaError_t status, const char* call, const char* file,
                                     int line);
 [[noreturn]] void throw_failed_call(CUresult status, const char* call, const char* file, int line);
+/// `name` and `message` are the library's own, null where it has none.
+[[noreturn]] void throw_failed_call(const char* name, const char* message, int code,
+                                    const char* call, const char* file, int line);
 
 inline void check_call(cudaError_t status, const char* call, const char* file, int line) {
   if (status != cudaSuccess) [[unlikely]]

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/activity_recorder.h"
 #include "backend/cuda/call.h"
 #include "backend/cuda/device_clock.h"
 #include "backend/cuda/event.h"
@@ -43,14 +44,33 @@ cudaMemcpyKind direction(runtime::OperationKind kind) {
   return cudaMemcpyDefault;
 }
 
+// The right to be the one engine of this process.
+class OnlyEngine {
+ public:
+  OnlyEngine() {
+    if (taken_.exchange(true)) {
+      throw runtime::UsageError("a CUDA engine exists already: one at a time in a process");
+    }
+  }
+  ~OnlyEngine() { taken_ = false; }
+  OnlyEngine(const OnlyEngine&) = delete;
+  OnlyEngine& operator=(const OnlyEngine&) = delete;
+
+ private:
+  static inline std::atomic<bool> taken_ = false;
+};
+
 class CudaEngine final : public runtime::Engine {
  public:
-  explicit CudaEngine(int devices) {
-    for (int device = 0; device < devices; ++device) {
+  explicit CudaEngine(const CudaOptions& options) {
+    for (int device = 0; device < options.devices; ++device) {
       SYNCOPATE_CUDA_CALL(cudaSetDevice(device));
-      reach_peers(device, devices);
+      reach_peers(device, options.devices);
       hosts_.push_back(std::make_unique<HostState>());
     }
+    if (!options.activities) return;
+    window_ = *options.activities;
+    recorder_ = make_activity_recorder(window_);
   }
 
   const char* name() const override { return "cuda"; }
@@ -62,13 +82,14 @@ class CudaEngine final : public runtime::Engine {
                      runtime::Device device) override {
     StreamState& state = at(streams_, stream.id);
     state.device = static_cast<int>(device.id);
+    SYNCOPATE_CUDA_CALL(cudaSetDevice(state.device));
     if (kind == runtime::StreamKind::kLegacyDefault) {
       state.native = cudaStreamLegacy;
-      return;
+    } else {
+      state.owned = make_stream(kind);
+      state.native = state.owned.get();
     }
-    SYNCOPATE_CUDA_CALL(cudaSetDevice(state.device));
-    state.owned = make_stream(kind);
-    state.native = state.owned.get();
+    if (recorder_) recorder_->name_stream(state.native, stream, state.device);
   }
 
   void create_event(runtime::Event event, runtime::Device device) override {
@@ -102,6 +123,7 @@ class CudaEngine final : public runtime::Engine {
   void begin_capture(int host, runtime::Stream origin) override {
     cuda::begin_capture(native(origin));
     state_of(host).origin = origin;
+    state_of(host).captured = 0;
   }
 
   void abandon_capture(int host) override {
@@ -118,9 +140,13 @@ class CudaEngine final : public runtime::Engine {
 
   Interval enqueue(int host, runtime::Stream stream, const Command& command) override {
     HostState& state = state_of(host);
+    if (recorder_ && host == 0) follow_window(state, command);
     const Nanos begin = now(host);
     if (command.operation == Command::kNoOperation) {
       submit(state, native(stream), command);
+      if (recorder_ && state.origin && command.type != Command::Type::kWait) {
+        recorder_->name_nodes(native(stream), state.captured++);
+      }
     } else {
       const Stamps::Pair pair = state.stamps.begin(native(stream));
       submit(state, native(stream), command);
@@ -173,6 +199,7 @@ class CudaEngine final : public runtime::Engine {
   Nanos end_span(int host, const runtime::Cost&) override { return now(host); }
 
   void attach(int host, runtime::Log<runtime::Operation>& operations) override {
+    state_of(host).operations = &operations;
     state_of(host).stamps.attach(operations);
   }
 
@@ -182,6 +209,7 @@ class CudaEngine final : public runtime::Engine {
       SYNCOPATE_CUDA_CALL(cudaDeviceSynchronize());  // zero fills may be under way
       state_of(device).stamps.open();
     }
+    if (recorder_ && window_.first_step == runtime::kNoStep) start_recording();
     origin_ = steady_now();
     running_ = hosts;
     {
@@ -193,6 +221,7 @@ class CudaEngine final : public runtime::Engine {
     }
     for (int device = 0; device < device_count(); ++device) guarded([&] { drain(device); });
     end_ = now(0);
+    guarded([&] { stop_recording(); });
     for (int device = 0; device < device_count(); ++device) {
       guarded([&] {
         SYNCOPATE_CUDA_CALL(cudaSetDevice(device));
@@ -204,6 +233,16 @@ class CudaEngine final : public runtime::Engine {
 
   void stamp(int host, std::span<runtime::Operation> operations) override {
     state_of(host).stamps.convert(operations, origin_);
+  }
+
+  void explain(runtime::Timeline& timeline) override {
+    if (!recorder_) return;
+    try {
+      timeline.activities = recorder_->take(timeline, origin_);
+      runtime::attach_activities(timeline.activities->records, timeline);
+    } catch (const CudaError&) {
+      if (!failure_) throw;  // else it repeats what ended the run
+    }
   }
 
   Nanos end_time() const override { return end_; }
@@ -224,7 +263,9 @@ class CudaEngine final : public runtime::Engine {
   // What only the host's own thread touches inside run().
   struct HostState {
     Stamps stamps;
+    runtime::Log<runtime::Operation>* operations = nullptr;
     runtime::Stream origin;              // of the capture under way
+    std::uint16_t captured = 0;          // nodes of its script so far
     std::vector<OwnedGraphExec> graphs;  // by id; those of other hosts are empty here
   };
 
@@ -311,6 +352,31 @@ class CudaEngine final : public runtime::Engine {
     }
   }
 
+  void start_recording() {
+    recorder_->start();
+    recording_ = true;
+  }
+  void stop_recording() {
+    if (!std::exchange(recording_, false)) return;
+    recorder_->stop();
+  }
+
+  // Of host 0, before each command: recording begins before the window's first operation, and ends
+  // once the device has done its last.
+  void follow_window(HostState& state, const Command& command) {
+    if (command.operation == Command::kNoOperation) return;
+    const std::int32_t step = (*state.operations)[command.operation].step;
+    if (step > window_.last_step) {
+      if (!recording_) return;
+      if (past_window_ == Command::kNoOperation) past_window_ = command.operation;
+      while (state.stamps.resolve_one()) {
+      }
+      if (state.stamps.resolved_before(past_window_)) stop_recording();
+    } else if (step >= window_.first_step && !recording_ && past_window_ == Command::kNoOperation) {
+      start_recording();
+    }
+  }
+
   // Runs `fn`; the first error of any thread is kept.
   template <class Fn>
   bool guarded(Fn&& fn) {
@@ -327,6 +393,7 @@ class CudaEngine final : public runtime::Engine {
   void run_host(int host, const std::function<void(int host)>& main) {
     const bool fine = guarded([&] {
       SYNCOPATE_CUDA_CALL(cudaSetDevice(host));
+      if (recorder_) recorder_->name_host(host);
       main(host);
     });
     --running_;
@@ -353,6 +420,13 @@ class CudaEngine final : public runtime::Engine {
     }
     SYNCOPATE_CUDA_CALL(cudaDeviceSynchronize());
   }
+
+  OnlyEngine only_;  // first: for as long as there is anything else
+  std::unique_ptr<ActivityRecorder> recorder_;
+  ActivityOptions window_;
+  // Only host 0's thread touches these inside run().
+  bool recording_ = false;
+  std::uint32_t past_window_ = Command::kNoOperation;  // first operation behind the window
 
   // Memory before what may still use it: members are destroyed from the last to the first.
   std::vector<std::byte*> bases_;  // by buffer id
@@ -397,7 +471,7 @@ std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options) {
                                     ": the program asks for " + std::to_string(options.devices) +
                                     ", this machine has " + std::to_string(count));
   }
-  return std::make_unique<CudaEngine>(options.devices);
+  return std::make_unique<CudaEngine>(options);
 }
 
 }  // namespace syncopate::cuda

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "backend/cuda/activity_recorder.h"
 #include "backend/runtime/engine.h"
 
 namespace syncopate::cuda {
@@ -12,10 +14,12 @@ int visible_devices();
 
 struct CudaOptions {
   int devices = 1;  ///< The runtime's device d is CUDA's device d.
+  std::optional<ActivityOptions> activities;  ///< To have kernels and calls in the timeline.
 };
 
 /// An engine on `options.devices` GPUs, one host thread each. Throws UnavailableError
-/// ("no CUDA device ...") when there are fewer.
+/// ("no CUDA device ...") when there are fewer, and UsageError while another engine exists: what a
+/// capture forbids it forbids all of a process.
 ///
 /// Streams, events, the legacy default stream and graphs are CUDA's own, since their rules are what
 /// the front end follows. What is particular to this engine:
@@ -33,8 +37,8 @@ struct CudaOptions {
 /// - CUDA loads a kernel at its first launch and may then wait for all that runs. A program whose
 ///   running work waits for a kernel that was never launched, through a flag, hangs: launch it once
 ///   before, or set CUDA_MODULE_LOADING=EAGER.
-/// - One engine runs at a time in a process: while one captures a graph, CUDA forbids calls that
-///   another may make on the same device.
+/// - With `activities` the timeline has what CUPTI recorded. That costs host time at each call, so
+///   times of such a run explain, and those of one without are measured.
 /// - Devices of one engine reach each other's memory directly where the machine allows it.
 std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options);
 

@@ -45,6 +45,10 @@ class Stamps {
 
   /// Reads the times of the oldest pending operation. False if there is none or it is not done.
   bool resolve_one();
+  /// Whether the times of all operations before `operation` are read.
+  bool resolved_before(std::uint32_t operation) const {
+    return next_ == pending_.size() || pending_[next_].operation >= operation;
+  }
   /// After the run, the device idle: reads all times left and ties the clocks again.
   void close();
   /// Turns the times in `operations` into nanoseconds since `origin`, a time of steady_now().

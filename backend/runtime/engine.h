@@ -96,6 +96,9 @@ class Engine {
   virtual void run(int hosts, const std::function<void(int host)>& main) = 0;
   /// Fills in start and end of host h's operations where attach() was not used to do so.
   virtual void stamp(int host, std::span<Operation> operations) = 0;
+  /// Adds what the runtime's own profiler saw below the operations, if the engine was made to ask
+  /// it. `timeline` is complete but for that.
+  virtual void explain(Timeline& /*timeline*/) {}
   /// The time at which all was done. Valid after run().
   virtual Nanos end_time() const = 0;
 };

@@ -121,6 +121,7 @@ void Runtime::collect(std::deque<Host>& hosts) {
     timeline_.accesses.insert(timeline_.accesses.end(), host.accesses_.begin(),
                               host.accesses_.end());
   }
+  engine_->explain(timeline_);
 }
 
 }  // namespace syncopate::runtime

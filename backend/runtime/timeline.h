@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "backend/runtime/activity.h"
 #include "backend/runtime/handles.h"
 #include "backend/runtime/log.h"
 #include "backend/runtime/memory.h"
@@ -113,12 +115,19 @@ enum class Detail : std::uint8_t {
   kAll,    ///< Also calls, accesses and graph nodes: what the checker and traces need.
 };
 
+/// What the runtime's own profiler saw, in the order of attach_activities().
+struct Activities {
+  Log<Activity> records;
+  std::uint64_t dropped = 0;  ///< Records for which there was no room.
+};
+
 /// Plain data, owned by value; not thread-safe.
 struct Timeline {
   Detail detail = Detail::kAll;
   Log<Operation> operations;  ///< Grouped by host, in each host's program order.
   Log<Call> calls;            ///< Likewise.
   Log<Access> accesses;
+  std::optional<Activities> activities;  ///< Only of runs that were asked to record them.
   std::vector<StreamInfo> streams;  ///< Indexed by Stream::id; so on below.
   std::vector<BufferInfo> buffers;
   std::vector<GraphInfo> graphs;

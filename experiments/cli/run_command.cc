@@ -68,6 +68,27 @@ void warn_outside_ranges(const Job& job, const RunResult& result) {
       first);
 }
 
+/// Records of kernels for which there was no room.
+void warn_dropped(const Job& job, const RunResult& result) {
+  const auto& activities = result.timeline.activities;
+  if (!activities || activities->dropped == 0) return;
+  complain(
+      "{}: warning: the trace lacks {} records of kernels and calls, for which there was no room; "
+      "narrow output.window",
+      job.config.file.string(), activities->dropped);
+}
+
+/// Puts what there is of an interrupted run where nobody takes it for a whole one.
+void keep_incomplete(const Job& job, const RunResult& so_far) {
+  try {
+    const auto folder = write_incomplete_run(job.target, job.config, so_far);
+    complain("{}: what there is of the run, {} finished steps, is in {}",
+             job.config.file.string(), so_far.steps.size(), folder.string());
+  } catch (const std::exception& error) {
+    complain("{}: what there is of the run is lost: {}", job.config.file.string(), error.what());
+  }
+}
+
 /// What the command says of a run.
 struct Outcome {
   Json figures;
@@ -95,6 +116,7 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
   }
   report_refusals(job, result);
   warn_outside_ranges(job, result);
+  warn_dropped(job, result);
   Outcome outcome{metrics(result), ""};
   if (arguments.timeline) outcome.timeline = timeline_text(job, result.timeline);
   RunFolder folder(job.target, arguments.force);
@@ -120,6 +142,10 @@ int run_configs(const RunArguments& arguments) {
       rows.push_back(run_row(job.config, outcome.figures));
       if (arguments.timeline) timelines.push_back(std::move(outcome.timeline));
       fmt::print("wrote {}\n", job.target.string());
+    } catch (const InterruptedRun& error) {
+      complain("{}: {}", job.config.file.string(), error.what());
+      keep_incomplete(job, error.so_far());
+      status = kRunFailed;
     } catch (const std::bad_alloc&) {
       complain("{}: out of memory", job.config.file.string());
       status = kRunFailed;

@@ -223,6 +223,7 @@ struct OutputConfig {
   bool log = true;
   bool tokens = false;
   bool trace = false;
+  bool kernels = false;
   std::optional<std::array<std::uint32_t, 2>> window;  ///< Of the trace: first and last step.
 };
 
@@ -234,6 +235,9 @@ void describe(V& v, OutputConfig& c) {
   v(key("log", "Record calls and accesses: for check, races and figures"), c.log);
   v(key("tokens", "Write every request's tokens, not only their digest"), c.tokens);
   v(key("trace", "Write a trace for Perfetto and other viewers (needs log)"), c.trace);
+  v(key("kernels",
+        "cuda only: record each kernel and CUDA call for the trace (needs trace); slows the host"),
+    c.kernels);
   v(key("window", "Steps in the trace: [first, last], both included; null: all").range(0, kMaxStep),
     c.window);
 }

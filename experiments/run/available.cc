@@ -21,6 +21,11 @@ void check_available(const ResolvedConfig& config) {
     fail("runtime.kind",
          fmt::format("{} is not available: {}", yaml::name_of(runtime.kind), missing));
   }
+  if (config.config.output.kernels) {
+    if (const std::string missing = what_is_missing_for_kernels(); !missing.empty()) {
+      fail("output.kernels", "kernels cannot be recorded: " + missing);
+    }
+  }
   const auto* llama = std::get_if<LlamaModelConfig>(&config.config.model);
   if (llama == nullptr || needs_sizes_only(config)) return;
   if (const std::string missing = what_is_missing(LlamaModelConfig::kKind, runtime.kind);

@@ -26,7 +26,15 @@ std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config) {
     throw runtime::UnavailableError("runtime cuda is not available: " + missing);
   }
 #if SYNCOPATE_HAS_CUDA
-  return cuda::make_cuda_engine({.devices = 1});
+  cuda::CudaOptions options;
+  if (config.config.output.kernels) {
+    cuda::ActivityOptions& activities = options.activities.emplace();
+    if (const auto& window = config.config.output.window) {
+      activities.first_step = static_cast<std::int32_t>(window->front());
+      activities.last_step = static_cast<std::int32_t>(window->back());
+    }
+  }
+  return cuda::make_cuda_engine(options);
 #else
   return nullptr;
 #endif
@@ -37,6 +45,14 @@ std::string what_is_missing([[maybe_unused]] RuntimeKind kind) {
   return kind == RuntimeKind::kCuda && cuda::visible_devices() == 0 ? "no CUDA device" : "";
 #else
   return kind == RuntimeKind::kCuda ? "built without CUDA" : "";
+#endif
+}
+
+std::string what_is_missing_for_kernels() {
+#if SYNCOPATE_HAS_CUDA
+  return cuda::activities_missing();
+#else
+  return "built without CUDA";
 #endif
 }
 

@@ -16,4 +16,7 @@ std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config);
 /// Whether a runtime can be used here and now: empty, or what is missing.
 std::string what_is_missing(RuntimeKind kind);
 
+/// Whether this build can record kernels: empty, or what is missing.
+std::string what_is_missing_for_kernels();
+
 }  // namespace syncopate::experiments

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "backend/runtime/error.h"
 #include "experiments/run/revision.h"
 
 #if SYNCOPATE_HAS_CUDA
@@ -38,13 +39,16 @@ std::string system_name() {
 }
 
 #if SYNCOPATE_HAS_CUDA
-Json gpu() {
+// A device that has failed does not answer any more.
+Json gpu() try {
   const cuda::DeviceDescription device = cuda::describe_device(0);
   return {{"name", device.name},
           {"memory_bytes", device.memory_bytes},
           {"multiprocessors", device.multiprocessors},
           {"driver_cuda", device.driver_cuda},
           {"runtime_cuda", device.runtime_cuda}};
+} catch (const runtime::Error& error) {
+  return {{"error", error.what()}};
 }
 #else
 Json gpu() { return nullptr; }

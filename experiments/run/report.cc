@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -33,9 +34,9 @@ Json to_json(const analysis::Distribution<T>& values, double unit = 1) {
           {"p99", static_cast<double>(values.p99) / unit}};
 }
 
-Json race_count(const runtime::Timeline& timeline) {
-  if (timeline.detail != runtime::Detail::kAll) return nullptr;
-  return analysis::summarize(timeline, analysis::find_races(timeline)).size();
+Json race_count(const RunResult& run) {
+  if (run.timeline.detail != runtime::Detail::kAll || !run.error.empty()) return nullptr;
+  return analysis::summarize(run.timeline, analysis::find_races(run.timeline)).size();
 }
 
 Json batching_metrics(const RunResult& run) {
@@ -74,13 +75,17 @@ Json batching_metrics(const RunResult& run) {
 /// Virtual time has no process of its own, and the same run is to give the same bytes.
 constexpr std::int64_t kSimulatedProcess = 1000;
 
-analysis::TraceOptions trace_options(const Config& c) {
+analysis::TraceOptions trace_options(const Config& c, const RunResult& run) {
   analysis::TraceOptions options;
   options.process = c.runtime.kind == RuntimeKind::kSim ? kSimulatedProcess : ::getpid();
   options.device = yaml::name_of(c.runtime.kind);
   if (const auto& window = c.output.window) {
     options.window.first = static_cast<std::int32_t>(window->front());
     options.window.last = static_cast<std::int32_t>(window->back());
+  }
+  if (!run.error.empty()) {  // what was not finished has no times
+    options.window.last =
+        std::min(options.window.last, static_cast<std::int32_t>(run.steps.size()) - 1);
   }
   return options;
 }
@@ -94,6 +99,8 @@ Json metrics(const RunResult& run) {
   for (const RequestRecord& request : run.requests) tokens += request.new_tokens();
 
   Json out;
+  out["complete"] = run.error.empty();
+  if (!run.error.empty()) out["error"] = run.error;
   out["total_time_s"] = seconds;
   out["steps"] = run.steps.size();
   out["tokens"] = tokens;
@@ -110,7 +117,11 @@ Json metrics(const RunResult& run) {
   out["host_us_per_step"] = to_json(measured.host_time, kNanosPerUs);
   out["tokens_digest"] =
       run.tokens_digest ? Json(fmt::format("{:016x}", *run.tokens_digest)) : Json(nullptr);
-  out["races"] = race_count(run.timeline);
+  out["races"] = race_count(run);
+  if (const auto& activities = run.timeline.activities) {
+    out["activities"] = {{"records", activities->records.size()},
+                         {"dropped", activities->dropped}};
+  }
   out["batching"] = batching_metrics(run);
   return out;
 }
@@ -132,8 +143,19 @@ void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult&
     analysis::write_timeline(run.timeline, folder.folder() / "timeline.json");
   }
   if (resolved.output.trace) {
-    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz", trace_options(resolved));
+    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz", trace_options(resolved, run));
   }
+}
+
+std::filesystem::path write_incomplete_run(const std::filesystem::path& target,
+                                           const ResolvedConfig& config, const RunResult& run) {
+  std::filesystem::path path = std::filesystem::absolute(target).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  path += ".incomplete";
+  RunFolder folder(path, /*force=*/true);
+  write_run(folder, config, run, metrics(run));
+  folder.commit();
+  return path;
 }
 
 }  // namespace syncopate::experiments

@@ -1,7 +1,12 @@
 #include "experiments/run/run.h"
 
-#include <span>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/batching/batcher.h"
 #include "backend/runtime/runtime.h"
@@ -31,49 +36,75 @@ std::vector<RequestRecord> records(const batching::Batcher& batcher,
 }
 
 std::vector<std::vector<std::int32_t>> tokens(const batching::Batcher& batcher,
-                                              std::size_t requests) {
+                                              const std::vector<RequestRecord>& requests) {
   std::vector<std::vector<std::int32_t>> out;
-  out.reserve(requests);
-  for (std::uint32_t i = 0; i < requests; ++i) {
-    const std::span<const std::int32_t> ids = batcher.result(i).tokens;
+  out.reserve(requests.size());
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    const auto ids = batcher.result(i).tokens.first(requests[i].new_tokens());
     out.emplace_back(ids.begin(), ids.end());
   }
   return out;
 }
 
+/// An error may come between a step's tokens and the step's end: such tokens are not kept.
+void drop_unfinished(RunResult& result, std::size_t finished_steps) {
+  result.steps.resize(finished_steps);
+  for (RequestRecord& request : result.requests) {
+    const auto unfinished = [finished_steps](std::int32_t step) {
+      return static_cast<std::size_t>(step) >= finished_steps;
+    };
+    if (std::erase_if(request.token_steps, unfinished) > 0) {
+      request.reason = batching::FinishReason::kNone;
+    }
+  }
+}
+
 }  // namespace
 
 RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress) {
+  MadeModel made = make_model(config);
+  RunResult result = run_model(config, *made.model, on_progress);
+  result.warning = std::move(made.warning);
+  return result;
+}
+
+RunResult run_model(const ResolvedConfig& config, const models::Model& model,
+                    const OnProgress& on_progress) {
   const Config& c = config.config;
   // What must outlive the runtime comes before it.
-  MadeModel made = make_model(config);
-  const auto& model = made.model;
-  const auto requests = make_requests(c.requests, model->vocab());
+  const auto requests = make_requests(c.requests, model.vocab());
 
   runtime::Runtime runtime(make_engine(config), {.detail = c.output.log ? runtime::Detail::kAll
                                                                         : runtime::Detail::kTimes,
                                                  .removed_sites = {}});
+  std::size_t finished_steps = 0;
+  std::uint64_t most_tokens = 0;
+  for (const batching::Request& request : requests) most_tokens += request.max_new_tokens;
   batching::BatcherOptions options = batcher_options(c);
-  if (on_progress) {
-    std::uint64_t most_tokens = 0;
-    for (const batching::Request& request : requests) most_tokens += request.max_new_tokens;
-    options.on_step = [&on_progress, most_tokens](std::uint64_t steps, std::uint64_t tokens) {
-      on_progress({steps, tokens, most_tokens});
-    };
-  }
-  batching::Batcher batcher(runtime, runtime::Device{0}, *model, batch_limits(c.limits),
+  options.on_step = [&](std::uint64_t steps, std::uint64_t tokens) {
+    finished_steps = steps;
+    if (on_progress) on_progress({steps, tokens, most_tokens});
+  };
+  batching::Batcher batcher(runtime, runtime::Device{0}, model, batch_limits(c.limits),
                             std::move(options), requests);
   const runtime::HostMain mains[] = {[&](runtime::Host& host) { batcher.run(host); }};
-  runtime.run(mains);
-
   RunResult result;
-  result.warning = std::move(made.warning);
+  try {
+    runtime.run(mains);
+  } catch (const std::bad_alloc&) {
+    result.error = "out of memory";
+  } catch (const std::exception& error) {
+    result.error = error.what();
+  }
+  const bool complete = result.error.empty();
   result.steps.assign(batcher.steps().begin(), batcher.steps().end());
   result.requests = records(batcher, requests);
+  if (!complete) drop_unfinished(result, finished_steps);
   result.slot_bytes = batcher.slot_bytes();
-  if (c.runtime.effects) result.tokens_digest = batcher.tokens_digest();
-  if (c.output.tokens) result.tokens = tokens(batcher, requests.size());
+  if (c.runtime.effects && complete) result.tokens_digest = batcher.tokens_digest();
+  if (c.output.tokens) result.tokens = tokens(batcher, result.requests);
   result.timeline = runtime.take_timeline();
+  if (!complete) throw InterruptedRun(std::make_shared<const RunResult>(std::move(result)));
   return result;
 }
 

@@ -27,7 +27,9 @@ std::vector<Span> device_spans(const RunResult& run) {
   for (const Operation& op : run.timeline.operations) {
     const bool host = op.kind == OperationKind::kHostSpan || op.kind == OperationKind::kHostBlock;
     if (host || op.step < 0 || op.start == kUnknownTime) continue;
-    Span& span = spans[static_cast<std::size_t>(op.step)];
+    const auto step = static_cast<std::size_t>(op.step);
+    if (step >= spans.size()) continue;  // of an interrupted run: not finished
+    Span& span = spans[step];
     span.start = span.start == kUnknownTime ? op.start : std::min(span.start, op.start);
     span.end = std::max(span.end, op.end);
   }
