@@ -48,8 +48,8 @@ struct EnumNames<runtime::Memory> {
 template <>
 struct EnumNames<runtime::ActivityKind> {
   static constexpr std::string_view kKey = "activity_kinds";
-  static constexpr std::array<std::string_view, 6> kNames = {
-      "kernel", "copy", "fill", "runtime_call", "driver_call", "sync"};
+  static constexpr std::array<std::string_view, 6> kNames = {"kernel",       "copy",        "fill",
+                                                             "runtime_call", "driver_call", "sync"};
 };
 
 /// Calls visit.operator()<E>() for each enumeration that every timeline has.

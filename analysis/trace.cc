@@ -57,10 +57,7 @@ class TraceWriter {
  public:
   TraceWriter(const Timeline& timeline, const std::filesystem::path& file,
               const TraceOptions& options)
-      : t_(timeline),
-        options_(options),
-        events_(file),
-        rows_(timeline, events_, options.process) {
+      : t_(timeline), options_(options), events_(file), rows_(timeline, events_, options.process) {
     if (!t_.activities) return;
     activities_.emplace(t_, events_, rows_);
     correlation_ = activities_->last_correlation();  // ids of ours come after CUPTI's
@@ -174,8 +171,8 @@ class TraceWriter {
   // -- host rows ---------------------------------------------------------------------------------
 
   void write_call(std::string_view category, runtime::Name name, const Interval& time) {
-    events_.slice(category, name, rows_.host(host_), time, "\"External id\": {}, \"correlation\": {}",
-                  external_id(), correlation_);
+    events_.slice(category, name, rows_.host(host_), time,
+                  "\"External id\": {}, \"correlation\": {}", external_id(), correlation_);
   }
 
   void write_launch(std::size_t index) {

@@ -72,9 +72,8 @@ void TraceActivities::write_records(Records records, const Operation* op,
     } else {
       const bool driver = activity.kind == ActivityKind::kDriverCall;
       const TraceRow row = rows_.host(activity.device);
-      events_.slice(driver ? "cuda_driver" : "cuda_runtime", activity.name, row,
-                    time_of(activity), "\"External id\": {}, \"correlation\": {}", external_id,
-                    activity.correlation);
+      events_.slice(driver ? "cuda_driver" : "cuda_runtime", activity.name, row, time_of(activity),
+                    "\"External id\": {}, \"correlation\": {}", external_id, activity.correlation);
       if (starts_work.contains(activity.correlation)) {
         events_.flow_start(activity.correlation, row, activity.start);
       }
@@ -93,8 +92,8 @@ void TraceActivities::write_work(const Activity& work, const Operation* op,
                   "\"External id\": {}, \"operation\": {}, \"queued\": 0, \"device\": {}, "
                   "\"context\": 1, \"stream\": {}, \"correlation\": {}, \"graph id\": {}, "
                   "\"graph node id\": {}",
-                  external_id, events_.quoted(operation), row.process, row.thread,
-                  work.correlation, graph, node ? std::int64_t{work.node} : -1);
+                  external_id, events_.quoted(operation), row.process, row.thread, work.correlation,
+                  graph, node ? std::int64_t{work.node} : -1);
   } else {
     const std::uint64_t rate = milli_gbps(work.bytes, time_of(work));
     events_.slice(work.kind == ActivityKind::kCopy ? "gpu_memcpy" : "gpu_memset", work.name, row,
@@ -102,8 +101,8 @@ void TraceActivities::write_work(const Activity& work, const Operation* op,
                   "\"External id\": {}, \"operation\": {}, \"device\": {}, \"context\": 1, "
                   "\"stream\": {}, \"correlation\": {}, \"bytes\": {}, "
                   "\"memory bandwidth (GB/s)\": {}.{:03}",
-                  external_id, events_.quoted(operation), row.process, row.thread,
-                  work.correlation, work.bytes, rate / 1000, rate % 1000);
+                  external_id, events_.quoted(operation), row.process, row.thread, work.correlation,
+                  work.bytes, rate / 1000, rate % 1000);
   }
   events_.flow_end(work.correlation, row, work.start);
 }

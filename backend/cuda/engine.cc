@@ -280,7 +280,7 @@ class CudaEngine final : public runtime::Engine {
   static bool completed_all(cudaStream_t stream) {
     const cudaError_t status = cudaStreamQuery(stream);
     if (status != cudaErrorNotReady) {
-      SYNCOPATE_CUDA_CALL(status);
+      check_call(status, "cudaStreamQuery(stream)", __FILE__, __LINE__);
       return true;
     }
     cudaGetLastError();
@@ -297,7 +297,7 @@ class CudaEngine final : public runtime::Engine {
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
         cudaGetLastError();  // by an earlier engine or a library of this process
       } else {
-        SYNCOPATE_CUDA_CALL(status);
+        check_call(status, "cudaDeviceEnablePeerAccess(peer, 0)", __FILE__, __LINE__);
       }
     }
   }

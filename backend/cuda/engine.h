@@ -13,8 +13,8 @@ namespace syncopate::cuda {
 int visible_devices();
 
 struct CudaOptions {
-  int devices = 1;  ///< The runtime's device d is CUDA's device d.
-  std::optional<ActivityOptions> activities;  ///< To have kernels and calls in the timeline.
+  int devices = 1;                                 ///< The runtime's device d is CUDA's device d.
+  std::optional<ActivityOptions> activities = {};  ///< To have kernels and calls in the timeline.
 };
 
 /// An engine on `options.devices` GPUs, one host thread each. Throws UnavailableError

@@ -26,7 +26,7 @@ inline OwnedEvent make_event(EventUse use) {
 inline bool completed(cudaEvent_t event) {
   const cudaError_t status = cudaEventQuery(event);
   if (status != cudaErrorNotReady) {
-    SYNCOPATE_CUDA_CALL(status);
+    check_call(status, "cudaEventQuery(event)", __FILE__, __LINE__);
     return true;
   }
   cudaGetLastError();  // "not ready" counts as an error of this thread until it is read

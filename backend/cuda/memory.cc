@@ -32,7 +32,7 @@ DeviceMemory make_device_memory(std::uint64_t bytes) {
                                     " bytes of device memory: " + std::to_string(free) + " of " +
                                     std::to_string(total) + " are free");
   }
-  SYNCOPATE_CUDA_CALL(status);
+  check_call(status, "cudaMalloc", __FILE__, __LINE__);
   DeviceMemory memory(base);
   SYNCOPATE_CUDA_CALL(cudaMemset(base, 0, at_least_one(bytes)));
   return memory;
@@ -45,7 +45,7 @@ PinnedMemory make_pinned_memory(std::uint64_t bytes) {
   if (out_of_memory(status)) {
     throw runtime::UnavailableError("no " + std::to_string(bytes) + " bytes of pinned memory");
   }
-  SYNCOPATE_CUDA_CALL(status);
+  check_call(status, "cudaHostAlloc", __FILE__, __LINE__);
   PinnedMemory memory(base);
   std::memset(base, 0, at_least_one(bytes));
   return memory;

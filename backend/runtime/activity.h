@@ -25,11 +25,11 @@ struct Activity {
 
   Name name = "";
   ActivityKind kind = ActivityKind::kKernel;
-  std::uint16_t device = 0;              ///< Where it ran; of calls and waits, whose host's it is.
-  std::uint16_t node = kNoNode;          ///< In a graph: the script's node that it belongs to.
+  std::uint16_t device = 0;      ///< Where it ran; of calls and waits, whose host's it is.
+  std::uint16_t node = kNoNode;  ///< In a graph: the script's node that it belongs to.
   std::uint32_t operation = kNoOperation;  ///< Index into Timeline::operations: what it is part of.
-  std::uint32_t correlation = 0;  ///< The same number for a call and all that it started; else 0.
-  Stream stream;                  ///< None when it is not one of the program's.
+  std::uint32_t correlation = 0;    ///< The same number for a call and all that it started; else 0.
+  Stream stream;                    ///< None when it is not one of the program's.
   std::uint32_t native_stream = 0;  ///< The profiler's own number of the stream.
   std::uint64_t bytes = 0;          ///< Copies and fills.
   Nanos start = 0;

@@ -82,8 +82,8 @@ void warn_dropped(const Job& job, const RunResult& result) {
 void keep_incomplete(const Job& job, const RunResult& so_far) {
   try {
     const auto folder = write_incomplete_run(job.target, job.config, so_far);
-    complain("{}: what there is of the run, {} finished steps, is in {}",
-             job.config.file.string(), so_far.steps.size(), folder.string());
+    complain("{}: what there is of the run, {} finished steps, is in {}", job.config.file.string(),
+             so_far.steps.size(), folder.string());
   } catch (const std::exception& error) {
     complain("{}: what there is of the run is lost: {}", job.config.file.string(), error.what());
   }

@@ -85,8 +85,8 @@ class Checker {
       fail("output.trace", "a trace is made from the log: set output.log: true");
     }
     if (c.kernels && config_.runtime.kind != RuntimeKind::kCuda) {
-      fail("output.kernels", fmt::format("is for cuda only, not {}: remove it",
-                                         yaml::name_of(config_.runtime.kind)));
+      fail("output.kernels",
+           fmt::format("is for cuda only, not {}: remove it", yaml::name_of(config_.runtime.kind)));
     }
     if (c.kernels && !c.trace) {
       fail("output.kernels", "kernels go into the trace: set output.trace: true");

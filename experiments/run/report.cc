@@ -119,8 +119,7 @@ Json metrics(const RunResult& run) {
       run.tokens_digest ? Json(fmt::format("{:016x}", *run.tokens_digest)) : Json(nullptr);
   out["races"] = race_count(run);
   if (const auto& activities = run.timeline.activities) {
-    out["activities"] = {{"records", activities->records.size()},
-                         {"dropped", activities->dropped}};
+    out["activities"] = {{"records", activities->records.size()}, {"dropped", activities->dropped}};
   }
   out["batching"] = batching_metrics(run);
   return out;
@@ -143,7 +142,8 @@ void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult&
     analysis::write_timeline(run.timeline, folder.folder() / "timeline.json");
   }
   if (resolved.output.trace) {
-    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz", trace_options(resolved, run));
+    analysis::write_trace(run.timeline, folder.folder() / "trace.json.gz",
+                          trace_options(resolved, run));
   }
 }
 

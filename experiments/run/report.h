@@ -11,9 +11,9 @@
 namespace syncopate::experiments {
 
 /// metrics.json. What holds for any program stands at the top; what only the batching program has,
-/// in `batching`. `complete` is false and `error` says why when the run did not come to its end: the
-/// figures are then of what there is. `races` is the number of different races, null when the run
-/// was not logged or not complete. `activities` counts the records of output.kernels.
+/// in `batching`. `complete` is false and `error` says why when the run did not come to its end:
+/// the figures are then of what there is. `races` is the number of different races, null when the
+/// run was not logged or not complete. `activities` counts the records of output.kernels.
 nlohmann::ordered_json metrics(const RunResult& run);
 
 /// Puts a run's files into `folder`, without committing it: config.yaml (and profile.yaml, to which

@@ -50,8 +50,8 @@ struct RunResult {
   std::string error;  ///< What ended the run before its end; empty: nothing did.
 };
 
-/// An error ended the run while it ran: its text is the error's. Of the run there are the steps that
-/// were finished and the tokens of these; the timeline has all that was logged.
+/// An error ended the run while it ran: its text is the error's. Of the run there are the steps
+/// that were finished and the tokens of these; the timeline has all that was logged.
 class InterruptedRun : public runtime::Error {
  public:
   /// `so_far` has its error.

@@ -142,6 +142,43 @@ TEST_F(TimelineFile, ComesBackAsItWas) {
   }
 }
 
+TEST_F(TimelineFile, WithWhatAProfilerRecordedComesBackToo) {
+  Timeline in = sample();
+  write_timeline(in, file);
+  EXPECT_FALSE(read_timeline(file).activities.has_value());
+
+  runtime::Activity known;
+  known.name = "gemm<float>";
+  known.kind = runtime::ActivityKind::kFill;
+  known.device = 1;
+  known.node = 3;
+  known.operation = 1;
+  known.correlation = 4'000'000'000;
+  known.stream = Stream{1};
+  known.native_stream = 77;
+  known.bytes = UINT64_MAX;
+  known.start = -5;
+  known.end = 6;
+  const runtime::Activity unknown;
+  in.activities = runtime::Activities{{known, unknown}, 9};
+  write_timeline(in, file);
+  const Timeline out = read_timeline(file);
+  ASSERT_TRUE(out.activities.has_value());
+  EXPECT_EQ(out.activities->dropped, 9U);
+  ASSERT_EQ(out.activities->records.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const runtime::Activity &a = in.activities->records[i], &b = out.activities->records[i];
+    EXPECT_STREQ(a.name, b.name);
+    EXPECT_EQ(std::tie(a.kind, a.device, a.node, a.operation, a.correlation, a.stream,
+                       a.native_stream, a.bytes, a.start, a.end),
+              std::tie(b.kind, b.device, b.node, b.operation, b.correlation, b.stream,
+                       b.native_stream, b.bytes, b.start, b.end));
+  }
+  in.activities->records[0].operation = 1000;
+  write_timeline(in, file);
+  EXPECT_THROW(read_timeline(file), FileError);
+}
+
 TEST_F(TimelineFile, OfARunWithTimesOnlyComesBackToo) {
   Timeline in;
   in.detail = runtime::Detail::kTimes;

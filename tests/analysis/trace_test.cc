@@ -378,5 +378,91 @@ TEST_F(Trace, GivesTheSameBytesForTheSameTimeline) {
   EXPECT_EQ(bytes(), bytes());
 }
 
+// -- activities: what a profiler recorded, by hand ---------------------------------------------
+
+runtime::Activity record(runtime::ActivityKind kind, const char* name, std::uint32_t correlation,
+                         Nanos start, Nanos end) {
+  runtime::Activity activity;
+  activity.kind = kind;
+  activity.name = name;
+  activity.correlation = correlation;
+  activity.start = start;
+  activity.end = end;
+  return activity;
+}
+
+/// The first step of sample(), and what was recorded of its copy, its graph and its block; of the
+/// second step's kernel nothing was.
+Timeline recorded_sample() {
+  using enum runtime::ActivityKind;
+  Timeline t = sample();
+  runtime::Log<runtime::Activity> records;
+  records.push_back(record(kRuntimeCall, "cudaMemcpyAsync", 70, 1600, 2600));
+  records.push_back(record(kCopy, "Memcpy HtoD (Pinned -> Device)", 70, 4800, 10700));
+  records.back().stream = kCopies;
+  records.back().bytes = 5900;
+  records.push_back(record(kRuntimeCall, "cudaStreamWaitEvent", 71, 2800, 2900));
+  records.push_back(record(kRuntimeCall, "cudaGraphLaunch", 72, 3100, 4000));
+  records.push_back(record(kKernel, "gather", 72, 12100, 12900));
+  records.back().node = 0;
+  records.push_back(record(kKernel, "gemm", 72, 13600, 19900));
+  records.back().node = 1;
+  records.push_back(record(kFill, "Memset (Device)", 72, 13300, 13400));
+  records.back().node = 2;
+  records.push_back(record(kKernel, "helper", 72, 13650, 13700));
+  records.back().native_stream = 5;
+  records.push_back(record(kRuntimeCall, "cudaEventSynchronize", 73, 4300, 10900));
+  records.push_back(record(kSync, "Event Sync", 73, 4310, 10890));
+  records.push_back(record(kRuntimeCall, "cudaEventRecord", 80, 999'000'000, 999'000'100));
+  runtime::attach_activities(records, t);
+  t.activities = runtime::Activities{std::move(records), 0};
+  return t;
+}
+
+TEST_F(Trace, ShowsWhatWasRecordedBelowTheOperations) {
+  EXPECT_THAT(
+      lines(write(recorded_sample())),
+      ElementsAre("user_annotation ProfilerStep#0 42/42 0+12345678", "cpu_op prepare 42/42 0+1500",
+                  "cpu_op inputs 42/42 1500+1250", "gpu_user_annotation inputs 0/13 4800+5900",
+                  "cuda_runtime cudaMemcpyAsync 42/42 1600+1000",
+                  "gpu_memcpy Memcpy HtoD (Pinned -> Device) 0/13 4800+5900",
+                  "cpu_op step 42/42 3000+1001", "gpu_user_annotation step 0/14 12100+7800",
+                  "cuda_runtime cudaGraphLaunch 42/42 3100+900", "kernel gather 0/14 12100+800",
+                  "gpu_memset Memset (Device) 0/19 13300+100", "kernel gemm 0/14 13600+6300",
+                  "kernel helper 0/27 13650+50", "cpu_op site 42/42 4200+6800",
+                  "cuda_runtime cudaEventSynchronize 42/42 4300+6600",
+                  "cuda_sync Event Sync 0/1 4310+6580",
+                  "user_annotation ProfilerStep#1 42/42 12345678+1000",
+                  "cuda_runtime cudaLaunchKernel 42/42 12345678+1000",
+                  "kernel say \"hi\" 0/7 1000000000001+3",
+                  "cuda_runtime cudaStreamWaitEvent 42/42 2800+100"));
+}
+
+TEST_F(Trace, SaysOfRecordsWhatTheyBelongToAndJoinsThem) {
+  const json trace = write(recorded_sample());
+  EXPECT_EQ(slice(trace, "gemm")["args"],
+            json::parse(R"({"External id": 1, "operation": "forward", "queued": 0, "device": 0,
+                            "context": 1, "stream": 14, "correlation": 72, "graph id": 0,
+                            "graph node id": 1})"));
+  EXPECT_EQ(slice(trace, "helper")["args"]["operation"], "step");
+  EXPECT_EQ(slice(trace, "helper")["args"]["graph node id"], -1);
+  EXPECT_EQ(slice(trace, "Event Sync")["args"]["stream"], -1);
+  // What was not recorded has ids that no record has.
+  EXPECT_GT(slice(trace, "cudaLaunchKernel")["args"]["correlation"], 80);
+  std::map<int, std::string> flows;
+  for (const json& e : trace["traceEvents"]) {
+    if (e["ph"] == "s" || e["ph"] == "f") flows[e["id"]] += e["ph"].get<std::string>();
+  }
+  flows.erase(flows.upper_bound(80), flows.end());
+  EXPECT_THAT(flows, ElementsAre(std::pair(70, "sf"), std::pair(72, "sffff")));
+}
+
+TEST_F(Trace, OfAWindowHasTheRecordsOfItsStepsAlone) {
+  EXPECT_THAT(lines(write(recorded_sample(), {.window = {1, 1}, .process = 42, .device = ""})),
+              ElementsAre("user_annotation ProfilerStep#1 42/42 12345678+1000",
+                          "cuda_runtime cudaLaunchKernel 42/42 12345678+1000",
+                          "kernel say \"hi\" 0/7 1000000000001+3"));
+}
+
 }  // namespace
 }  // namespace syncopate::analysis

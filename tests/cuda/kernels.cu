@@ -42,6 +42,8 @@ __global__ void affine(const std::uint32_t* src, std::uint32_t* dst, std::uint32
   if (i < count) dst[i] = src[i] * factor + addend;
 }
 
+__global__ void poke(std::uint32_t* word) { *word = 1; }
+
 cudaStream_t stream_of(const runtime::Exec& exec) {
   return static_cast<cudaStream_t>(exec.native());
 }
@@ -86,6 +88,10 @@ void enqueue_impossible(runtime::Exec& exec, const NoArgs&) {
   spin<<<1, 4096, 0, stream_of(exec)>>>(0);
 }
 
+void enqueue_fault(runtime::Exec& exec, const NoArgs&) {
+  poke<<<1, 1, 0, stream_of(exec)>>>(reinterpret_cast<std::uint32_t*>(std::uintptr_t{16}));
+}
+
 }  // namespace
 
 runtime::Body gate_body(runtime::Buffer words) { return runtime::Body::of<enqueue_gate>(words); }
@@ -104,6 +110,8 @@ runtime::Body affine_body(runtime::Buffer src, runtime::Buffer dst, std::uint32_
 }
 
 runtime::Body impossible_body() { return runtime::Body::of<enqueue_impossible>(NoArgs{}); }
+
+runtime::Body fault_body() { return runtime::Body::of<enqueue_fault>(NoArgs{}); }
 
 void load_kernels() {
   cudaFuncAttributes ignored;

@@ -24,6 +24,9 @@ runtime::Body affine_body(runtime::Buffer src, runtime::Buffer dst, std::uint32_
 /// Asks for more threads in a block than there can be.
 runtime::Body impossible_body();
 
+/// Writes where there is no memory. No call into CUDA succeeds in this process after it.
+runtime::Body fault_body();
+
 /// Loads the kernels above. CUDA loads a kernel when it is first launched and may then wait for the
 /// device, which would wait for ever on a gate.
 void load_kernels();

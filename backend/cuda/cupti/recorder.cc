@@ -27,11 +27,11 @@ constexpr std::array kKinds = {
 
 // Of the driver's calls those that programs and libraries make past the runtime to start work: the
 // rest would be many records that explain nothing.
-constexpr std::array kDriverCalls = {
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue64_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64_v2};
+constexpr std::array kDriverCalls = {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+                                     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+                                     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
+                                     CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue64_v2,
+                                     CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64_v2};
 
 constexpr auto kCloned = CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
 

@@ -14,9 +14,9 @@ namespace syncopate::cuda {
 
 /// What CUPTI's numbers stand for.
 struct RecordNames {
-  std::unordered_map<std::uint32_t, std::uint16_t> hosts;         ///< By the system's thread id.
-  std::unordered_map<std::uint64_t, runtime::Stream> streams;     ///< By stream_key().
-  std::unordered_map<std::uint64_t, std::uint16_t> graph_nodes;   ///< By node id.
+  std::unordered_map<std::uint32_t, std::uint16_t> hosts;        ///< By the system's thread id.
+  std::unordered_map<std::uint64_t, runtime::Stream> streams;    ///< By stream_key().
+  std::unordered_map<std::uint64_t, std::uint16_t> graph_nodes;  ///< By node id.
 };
 
 /// Stream ids count in each context; there is one context a device.
@@ -39,8 +39,7 @@ class RecordReader {
   void add_call(const CUpti_ActivityAPI& record, bool driver);
   /// What kernels, copies and fills have in common.
   template <class Record>
-  runtime::Activity& add_work(const Record& record, runtime::ActivityKind kind,
-                              runtime::Name name);
+  runtime::Activity& add_work(const Record& record, runtime::ActivityKind kind, runtime::Name name);
   runtime::Name keep(const std::string& text);
 
   const RecordNames& names_;
