@@ -42,7 +42,7 @@ constexpr const char* kExamples = R"(Examples:
       for an editor that knows JSON Schema
 
 Exit status: 0 done; 1 check found races; 2 wrong command line or configuration, nothing written;
-3 a run failed.)";
+3 a run failed: what there is of it is in a folder whose name ends in .incomplete.)";
 
 constexpr const char* kRunExamples =
     R"(Examples:
@@ -56,8 +56,9 @@ constexpr const char* kRunExamples =
 A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
 steps.csv, requests.csv, timeline.json unless output.log is off, tokens.json with output.tokens, and
 trace.json.gz with output.trace or --trace: open it in https://ui.perfetto.dev, or with tools for
-traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]. A
-timeline is as wide as the terminal, or as COLUMNS says; NO_COLOR takes its colours away.)";
+traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]; on cuda,
+output.kernels adds each kernel and CUDA call. A timeline is as wide as the terminal, or as COLUMNS
+says; NO_COLOR takes its colours away.)";
 
 constexpr const char* kCheckExamples = R"(Examples:
   syncopate check runs/hash/unordered-sim

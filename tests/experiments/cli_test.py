@@ -450,3 +450,28 @@ if os.path.exists(PROGRAM) and len(models_of_this_build()) == 1:  # with libtorc
         assert "demo/sync_cpu.yaml:" in done.stderr
         assert "model.kind: llama is not available" in done.stderr
         assert not (tmp_path / "mine.yaml").exists()
+
+
+def test_a_run_that_an_error_ends_is_kept_beside_its_name_and_marked(tmp_path):
+    """With room for the program but not for the log of ten million steps."""
+    config = tmp_path / "long.yaml"
+    config.write_text(SMALL.replace("count: 6", "count: 10000").replace("rows: 3", "rows: 1")
+                      .replace("max_new_tokens: {min: 3, max: 12}", "max_new_tokens: 1000")
+                      .replace("pages: 32", "pages: 300"))
+    done = subprocess.run(
+        [PROGRAM, "run", config, "--out", "a"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=120, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30)))
+    assert done.returncode == 3
+    kept = tmp_path / "a.incomplete"
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        f"syncopate: {config}: out of memory",
+        f"syncopate: {config}: what there is of the run, 0 finished steps, is in {kept}"]
+    assert not (tmp_path / "a").exists()
+    figures = metrics(kept)
+    assert (figures["complete"], figures["error"]) == (False, "out of memory")
+    assert {file.name for file in kept.iterdir()} == FILES | {"timeline.json"}
+    # The name is free, and a run that comes to its end takes it.
+    config.write_text(SMALL)
+    assert syncopate("run", config, "--out", "a", cwd=tmp_path).returncode == 0
+    assert metrics(tmp_path / "a")["complete"] is True

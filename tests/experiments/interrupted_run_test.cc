@@ -59,7 +59,9 @@ struct Interrupted {
 class InterruptedRunTest : public testing::TestWithParam<const char*> {
  protected:
   ResolvedConfig config() const {
-    return load_config(scratch_.write("config.yaml", kConfig), {.runtime = GetParam()});
+    Overrides overrides;
+    overrides.runtime = GetParam();
+    return load_config(scratch_.write("config.yaml", kConfig), overrides);
   }
   const Scratch scratch_;
 };
@@ -124,7 +126,7 @@ TEST_P(InterruptedRunTest, ReplacesAnOlderOneButNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runtimes, InterruptedRunTest, testing::Values("sim", "cpu"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(CompleteRun, SaysSo) {
   const Scratch scratch;
