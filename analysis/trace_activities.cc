@@ -7,19 +7,18 @@
 namespace syncopate::analysis {
 namespace {
 
-using runtime::Activity;
 using runtime::ActivityKind;
 using runtime::Operation;
 
-bool is_work(const Activity& activity) { return activity.kind <= ActivityKind::kFill; }
-Interval time_of(const Activity& activity) { return {activity.start, activity.end}; }
+bool is_work(const runtime::Activity& activity) { return activity.kind <= ActivityKind::kFill; }
+Interval time_of(const runtime::Activity& activity) { return {activity.start, activity.end}; }
 
 }  // namespace
 
 TraceActivities::TraceActivities(const runtime::Timeline& timeline, TraceEvents& events,
                                  TraceRows& rows)
     : t_(timeline), events_(events), rows_(rows), records_(timeline.activities->records) {
-  for (const Activity& activity : records_) {
+  for (const runtime::Activity& activity : records_) {
     last_correlation_ = std::max(last_correlation_, activity.correlation);
   }
 }
@@ -37,7 +36,7 @@ bool TraceActivities::write_operation(std::size_t index, std::int32_t external_i
   // The operation on the device, from its first record to its last: its own times are of another
   // clock, and could be some microseconds inside its kernels.
   Interval span{INT64_MAX, 0};
-  for (const Activity& activity : records) {
+  for (const runtime::Activity& activity : records) {
     if (!is_work(activity)) continue;
     span.begin = std::min(span.begin, activity.start);
     span.end = std::max(span.end, activity.end);
@@ -51,20 +50,22 @@ bool TraceActivities::write_operation(std::size_t index, std::int32_t external_i
 }
 
 void TraceActivities::write_rest(const Interval& time) {
-  while (next_ < records_.size() && records_[next_].operation != Activity::kNoOperation) ++next_;
+  while (next_ < records_.size() && records_[next_].operation != runtime::Activity::kNoOperation)
+    ++next_;
   const Records rest = records_.subspan(next_);
-  const auto begin = std::ranges::lower_bound(rest, time.begin, {}, &Activity::start);
-  const auto end = std::ranges::lower_bound(begin, rest.end(), time.end, {}, &Activity::start);
+  const auto begin = std::ranges::lower_bound(rest, time.begin, {}, &runtime::Activity::start);
+  const auto end =
+      std::ranges::lower_bound(begin, rest.end(), time.end, {}, &runtime::Activity::start);
   write_records({begin, end}, nullptr, 0);
 }
 
 void TraceActivities::write_records(Records records, const Operation* op,
                                     std::int32_t external_id) {
   std::unordered_set<std::uint32_t> starts_work;  // correlations
-  for (const Activity& activity : records) {
+  for (const runtime::Activity& activity : records) {
     if (is_work(activity)) starts_work.insert(activity.correlation);
   }
-  for (const Activity& activity : records) {
+  for (const runtime::Activity& activity : records) {
     if (is_work(activity)) {
       write_work(activity, op, external_id);
     } else if (activity.kind == ActivityKind::kSync) {
@@ -81,7 +82,7 @@ void TraceActivities::write_records(Records records, const Operation* op,
   }
 }
 
-void TraceActivities::write_work(const Activity& work, const Operation* op,
+void TraceActivities::write_work(const runtime::Activity& work, const Operation* op,
                                  std::int32_t external_id) {
   const runtime::GraphNodeInfo* node = node_of(work, op);
   const TraceRow row = node ? rows_.stream(op->stream, node->lane) : row_of(work);
@@ -107,7 +108,7 @@ void TraceActivities::write_work(const Activity& work, const Operation* op,
   events_.flow_end(work.correlation, row, work.start);
 }
 
-void TraceActivities::write_sync(const Activity& sync, std::int32_t external_id) {
+void TraceActivities::write_sync(const runtime::Activity& sync, std::int32_t external_id) {
   const TraceRow row = rows_.sync(sync.device);
   // Only what holds a stream has one here: tools take that for work of the device.
   const bool holds_stream = std::string_view(sync.name) == "Stream Wait Event";
@@ -119,14 +120,14 @@ void TraceActivities::write_sync(const Activity& sync, std::int32_t external_id)
                 sync.correlation);
 }
 
-const runtime::GraphNodeInfo* TraceActivities::node_of(const Activity& work,
+const runtime::GraphNodeInfo* TraceActivities::node_of(const runtime::Activity& work,
                                                        const Operation* op) const {
   if (op == nullptr || op->graph.id >= t_.graphs.size()) return nullptr;
   const auto& nodes = t_.graphs[op->graph.id].nodes;
   return work.node < nodes.size() ? &nodes[work.node] : nullptr;
 }
 
-TraceRow TraceActivities::row_of(const Activity& activity) {
+TraceRow TraceActivities::row_of(const runtime::Activity& activity) {
   return activity.stream ? rows_.stream(activity.stream, 0)
                          : rows_.native_stream(activity.device, activity.native_stream);
 }
