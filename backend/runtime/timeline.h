@@ -128,7 +128,7 @@ struct Timeline {
   Log<Call> calls;            ///< Likewise.
   Log<Access> accesses;
   std::optional<Activities> activities;  ///< Only of runs that were asked to record them.
-  std::vector<StreamInfo> streams;  ///< Indexed by Stream::id; so on below.
+  std::vector<StreamInfo> streams;       ///< Indexed by Stream::id; so on below.
   std::vector<BufferInfo> buffers;
   std::vector<GraphInfo> graphs;
   std::uint16_t hosts = 1;
