@@ -391,11 +391,11 @@ runtime::Activity record(runtime::ActivityKind kind, const char* name, std::uint
   return activity;
 }
 
-/// The first step of sample(), and what was recorded of its copy, its graph and its block; of the
+/// The first of two_traced_steps(), and what was recorded of its copy, its graph and its block; of the
 /// second step's kernel nothing was.
 Timeline recorded_sample() {
   using enum runtime::ActivityKind;
-  Timeline t = sample();
+  Timeline t = two_traced_steps();
   runtime::Log<runtime::Activity> records;
   records.push_back(record(kRuntimeCall, "cudaMemcpyAsync", 70, 1600, 2600));
   records.push_back(record(kCopy, "Memcpy HtoD (Pinned -> Device)", 70, 4800, 10700));

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr int kGoodSteps = 7;
-constexpr const char* kConfig =
+constexpr const char* kInterrupted =
     "program: batching\n"
     "runtime: {kind: sim, profile: h200}\n"
     "model: {kind: hash, vocab: 64}\n"
@@ -61,7 +61,7 @@ class InterruptedRunTest : public testing::TestWithParam<const char*> {
   ResolvedConfig config() const {
     Overrides overrides;
     overrides.runtime = GetParam();
-    return load_config(scratch_.write("config.yaml", kConfig), overrides);
+    return load_config(scratch_.write("config.yaml", kInterrupted), overrides);
   }
   const Scratch scratch_;
 };
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Runtimes, InterruptedRunTest, testing::Values("sim", "c
 
 TEST(CompleteRun, SaysSo) {
   const Scratch scratch;
-  const RunResult run = run_config(load_config(scratch.write("config.yaml", kConfig)));
+  const RunResult run = run_config(load_config(scratch.write("config.yaml", kInterrupted)));
   EXPECT_EQ(metrics(run)["complete"], true);
   EXPECT_FALSE(metrics(run).contains("error"));
 }
