@@ -193,8 +193,6 @@ TEST_F(CudaActivityTest, RecordsWithoutRoomAreCounted) {
   });
   EXPECT_GT(activities().dropped, 0U);
   EXPECT_LT(activities().records.size(), 3000U);
-  std::printf("%zu records, %llu dropped\n", activities().records.size(),
-              static_cast<unsigned long long>(activities().dropped));
 }
 
 TEST_F(CudaActivityTest, ARunWithoutThemHasNone) {

@@ -34,14 +34,16 @@ constexpr const char* kInterrupted =
     "limits: {rows: 4, tokens: 32, page_tokens: 4, pages: 32}\n"
     "output: {tokens: true, trace: true}\n";
 
-struct NoArgs {};
-void fail(runtime::Exec&, const NoArgs&) { throw std::runtime_error("the kernel's fault"); }
+struct NoFaultArgs {};
+void fail_forward(runtime::Exec&, const NoFaultArgs&) {
+  throw std::runtime_error("the kernel's fault");
+}
 
 struct Interrupted {
   explicit Interrupted(const ResolvedConfig& config) {
     const models::hash::HashModel model({.vocab = 64});
     const batching::FaultyModel faulty(
-        model, {.host = runtime::Body::of<fail>(NoArgs{}), .cuda = {}}, kGoodSteps);
+        model, {.host = runtime::Body::of<fail_forward>(NoFaultArgs{}), .cuda = {}}, kGoodSteps);
     try {
       run_model(config, faulty);
       ADD_FAILURE() << "nothing was thrown";
