@@ -391,8 +391,8 @@ runtime::Activity record(runtime::ActivityKind kind, const char* name, std::uint
   return activity;
 }
 
-/// The first of two_traced_steps(), and what was recorded of its copy, its graph and its block; of the
-/// second step's kernel nothing was.
+/// The first of two_traced_steps(), and what was recorded of its copy, its graph and its block; of
+/// the second step's kernel nothing was.
 Timeline recorded_sample() {
   using enum runtime::ActivityKind;
   Timeline t = two_traced_steps();
