@@ -48,16 +48,16 @@ cudaMemcpyKind direction(runtime::OperationKind kind) {
 class OnlyEngine {
  public:
   OnlyEngine() {
-    if (taken_.exchange(true)) {
+    if (taken.exchange(true)) {
       throw runtime::UsageError("a CUDA engine exists already: one at a time in a process");
     }
   }
-  ~OnlyEngine() { taken_ = false; }
+  ~OnlyEngine() { taken = false; }
   OnlyEngine(const OnlyEngine&) = delete;
   OnlyEngine& operator=(const OnlyEngine&) = delete;
 
  private:
-  static inline std::atomic<bool> taken_ = false;
+  static inline std::atomic<bool> taken = false;
 };
 
 class CudaEngine final : public runtime::Engine {

@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Dim, AttentionHeads, testing::Values(64U, 128U),
                          testing::PrintToStringParamName());
 
 TEST_P(AttentionHeads, TokensOfAChunkAreThoseOfDecodingOneByOne) {
-  constexpr std::uint32_t tile = 16;
+  constexpr std::uint32_t kTile = 16;
   const std::uint32_t head_dim = GetParam();
   constexpr std::uint32_t kStart = 290, kTokens = 40;
   for (const std::uint32_t group : {1u, 4u, 7u, 8u}) {
@@ -155,13 +155,13 @@ TEST_P(AttentionHeads, TokensOfAChunkAreThoseOfDecodingOneByOne) {
       // Among others, at each place in turn.
       std::vector<AttentionRow> rows(4, {&other, 100 + 20 * i, 1});
       rows[i % 4] = {&request, kStart + i, 1};
-      one_by_one.push_back(attend(config, rows, 16, tile, i).narrow(0, i % 4, 1));
+      one_by_one.push_back(attend(config, rows, 16, kTile, i).narrow(0, i % 4, 1));
     }
     const at::Tensor decoded = at::cat(one_by_one);
     for (const std::uint32_t chunk : {3u, 16u, 40u}) {
       for (std::uint32_t i = 0; i + chunk <= kTokens; i += chunk) {
         const std::vector<AttentionRow> rows = {{&other, 0, 77}, {&request, kStart + i, chunk}};
-        const at::Tensor out = attend(config, rows, 24, tile, i).narrow(0, 77, chunk);
+        const at::Tensor out = attend(config, rows, 24, kTile, i).narrow(0, 77, chunk);
         EXPECT_TRUE(same_bits(out, decoded.narrow(0, i, chunk)))
             << chunk << " tokens from " << kStart + i;
       }

@@ -242,8 +242,7 @@ TEST_P(RopeTest, RotatesQueriesAndWritesKeysAndValuesToTheirEntries) {
 TEST_P(RopeTest, ATokensBitsAreTheSameAloneAndInAnyPlace) {
   const LlamaConfig c = config();
   std::vector<Bf16> qkv = random_bf16(4 * c.qkv_size(), 2);
-  std::copy_n(qkv.begin(), c.qkv_size(),
-              qkv.begin() + static_cast<std::ptrdiff_t>(3 * c.qkv_size()));
+  std::copy_n(qkv.begin(), c.qkv_size(), qkv.begin() + std::ptrdiff_t{3} * c.qkv_size());
   const Rotated all = rotate(c, kLimits, 0, {5, 6, 7, 8}, {777, 0, 1, 777}, qkv);
   qkv.resize(c.qkv_size());
   const Rotated alone = rotate(c, kLimits, 0, {5}, {777}, qkv);

@@ -117,7 +117,6 @@ class CuptiRecorder final : public ActivityRecorder {
         reader.add(*record);
       }
     }
-    reader.finish();
     std::size_t dropped = 0;
     SYNCOPATE_CUDA_CALL(cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
     result.dropped = std::max(dropped, buffers_.refused());

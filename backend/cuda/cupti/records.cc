@@ -159,20 +159,11 @@ void RecordReader::add(const CUpti_Activity& record) {
   }
 }
 
-void RecordReader::finish() {
-  std::erase_if(activities_, [this](const Activity& activity) {
-    return activity.kind == ActivityKind::kSync && queries_.contains(activity.correlation);
-  });
-}
-
 void RecordReader::add_call(const CUpti_ActivityAPI& record, bool driver) {
   const auto host = names_.hosts.find(record.threadId);
   if (host == names_.hosts.end()) return;
-  const std::string name = call_name(driver, record.cbid);
-  if (name == "cudaEventElapsedTime") return;
-  if (name.ends_with("Query")) queries_.insert(record.correlationId);
   Activity& activity = activities_.emplace_back();
-  activity.name = keep(name);
+  activity.name = keep(call_name(driver, record.cbid));
   activity.kind = driver ? ActivityKind::kDriverCall : ActivityKind::kRuntimeCall;
   activity.device = host->second;
   activity.correlation = record.correlationId;

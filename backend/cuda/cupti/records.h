@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "backend/runtime/activity.h"
 #include "backend/runtime/timeline.h"
@@ -33,11 +32,8 @@ class RecordReader {
                runtime::Log<runtime::Activity>& activities)
       : names_(names), timeline_(timeline), origin_(origin), activities_(activities) {}
 
-  /// Adds `record` if it is of a kind that was asked for and, if a call, a host's. Not the calls
-  /// with which the engine reads its stamps: they are many, and no part of the program.
+  /// Adds `record` if it is of a kind that was asked for and, if a call, a host's.
   void add(const CUpti_Activity& record);
-  /// After the last: takes out what CUPTI calls waits and are none, since the host only asked.
-  void finish();
 
  private:
   void add_call(const CUpti_ActivityAPI& record, bool driver);
@@ -52,7 +48,6 @@ class RecordReader {
   runtime::Log<runtime::Activity>& activities_;
   std::unordered_map<std::string, runtime::Name> kept_;
   std::unordered_map<const char*, runtime::Name> kernels_;  // by CUPTI's own text
-  std::unordered_set<std::uint32_t> queries_;               // correlations
 };
 
 }  // namespace syncopate::cuda

@@ -173,7 +173,7 @@ void sample(benchmark::State& state, const Sampling& sampling) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto add = [](const std::string& name, auto function, auto... arguments) {
+  const auto add = [](const std::string& name, auto function, const auto&... arguments) {
     return benchmark::RegisterBenchmark(name.c_str(), function, arguments...)
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond)

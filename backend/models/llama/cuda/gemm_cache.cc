@@ -30,8 +30,9 @@ std::vector<std::string_view> split(std::string_view line) {
 /// Whether `text` is a number and nothing else; `value` has it then.
 template <class Number, class... Base>
 bool parse(std::string_view text, Number& value, Base... base) {
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, base...);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, value, base...);
   return error == std::errc() && rest == end;
 }
 
