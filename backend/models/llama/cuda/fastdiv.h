@@ -20,7 +20,7 @@ namespace flashinfer {
 /// The quotient is (n * m + a) >> (32 + s), with s = floor(log2 d). Of 2^(32+s) / d either the next
 /// integer above is near enough to serve as m, with a = 0, or else the one below is, with a = m
 /// (A. D. Robison, "N-bit unsigned division via N-bit multiply-add", ARITH 2005).
-class uint_fastdiv {
+class uint_fastdiv {  // NOLINT(readability-identifier-naming): FlashInfer's name
  public:
   SYNCOPATE_HOST_DEVICE uint_fastdiv() : uint_fastdiv(1) {}
 
