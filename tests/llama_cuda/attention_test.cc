@@ -24,9 +24,6 @@ class AttentionShapes
     : public AttentionTest,
       public testing::WithParamInterface<std::tuple<std::uint32_t, std::uint32_t>> {};
 
-class AttentionHeadDims : public AttentionTest,
-                          public testing::WithParamInterface<std::uint32_t> {};
-
 LlamaConfig config_of(std::uint32_t head_dim, std::uint32_t group) {
   LlamaConfig config;
   config.kv_heads = 2;
@@ -139,33 +136,6 @@ TEST_P(AttentionShapes, RowsDoNotDependOnTheirNeighbours) {
   }
 }
 
-TEST_P(AttentionShapes, AGraphIsReplayedWithAnotherBatch) {
-  const auto [head_dim, tile] = GetParam();
-  const LlamaConfig config = config_of(head_dim, 4);
-  std::deque<Request> requests;
-  const auto first = ragged_batch(config, 1, requests), second = ragged_batch(config, 2, requests);
-  const StepShape shape{.rows = 16, .tokens = 512, .tile = tile, .group = 4};
-  AttentionRunner runner(config, shape, 16, 3000, 1);
-
-  const cuda::OwnedStream stream = cuda::make_stream(runtime::StreamKind::kNonBlocking);
-  cuda::begin_capture(stream.get());
-  runner.enqueue(stream.get());
-  const auto graph = cuda::instantiate(cuda::end_capture(stream.get()), stream.get());
-  for (const auto& rows : {first, second}) {
-    runner.fill(rows);
-    SYNCOPATE_CUDA_CALL(cudaGraphLaunch(graph.get(), stream.get()));
-    EXPECT_TRUE(same_bits(runner.output(), attend(config, rows, 24, tile, 3)));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(, AttentionShapes,
-                         testing::Combine(testing::Values(64u, 128u),
-                                          testing::Values(16u, 64u, 128u)),
-                         [](const auto& shape) {
-                           return "HeadDim" + std::to_string(std::get<0>(shape.param)) + "Tile" +
-                                  std::to_string(std::get<1>(shape.param));
-                         });
-
 // Of tokens 290 to 330 of a request, at the borders of pages and of blocks of keys too.
 // With the one tile that the invariant mode takes for both.
 class AttentionHeads : public AttentionTest, public testing::WithParamInterface<std::uint32_t> {};
@@ -199,8 +169,32 @@ TEST_P(AttentionHeads, TokensOfAChunkAreThoseOfDecodingOneByOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, AttentionHeadDims, testing::Values(64u, 128u),
-                         testing::PrintToStringParamName());
+TEST_P(AttentionShapes, AGraphIsReplayedWithAnotherBatch) {
+  const auto [head_dim, tile] = GetParam();
+  const LlamaConfig config = config_of(head_dim, 4);
+  std::deque<Request> requests;
+  const auto first = ragged_batch(config, 1, requests), second = ragged_batch(config, 2, requests);
+  const StepShape shape{.rows = 16, .tokens = 512, .tile = tile, .group = 4};
+  AttentionRunner runner(config, shape, 16, 3000, 1);
+
+  const cuda::OwnedStream stream = cuda::make_stream(runtime::StreamKind::kNonBlocking);
+  cuda::begin_capture(stream.get());
+  runner.enqueue(stream.get());
+  const auto graph = cuda::instantiate(cuda::end_capture(stream.get()), stream.get());
+  for (const auto& rows : {first, second}) {
+    runner.fill(rows);
+    SYNCOPATE_CUDA_CALL(cudaGraphLaunch(graph.get(), stream.get()));
+    EXPECT_TRUE(same_bits(runner.output(), attend(config, rows, 24, tile, 3)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, AttentionShapes,
+                         testing::Combine(testing::Values(64u, 128u),
+                                          testing::Values(16u, 64u, 128u)),
+                         [](const auto& shape) {
+                           return "HeadDim" + std::to_string(std::get<0>(shape.param)) + "Tile" +
+                                  std::to_string(std::get<1>(shape.param));
+                         });
 
 TEST_F(AttentionTest, OtherTilesAreRefused) {
   const LlamaConfig config = config_of(64, 1);
