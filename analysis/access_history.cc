@@ -96,9 +96,9 @@ void AccessHistory::search(const Use& use, const Access& access, std::uint32_t o
     if (visit.tick <= seen) return;
     for (const Access& earlier : timeline_.accesses_of(timeline_.operations[visit.operation])) {
       bool& wanted = earlier.write ? find_write : find_read;
-      if (wanted && earlier.buffer == access.buffer && earlier.begin < access.end &&
-          access.begin < earlier.end && earlier.begin < earlier.end) {
-        report(earlier, visit.operation, access, operation);
+      if (!wanted) continue;
+      if (const auto bytes = runtime::overlap(earlier, access)) {
+        report(earlier, visit.operation, access, operation, *bytes);
         wanted = false;
       }
     }
@@ -106,7 +106,8 @@ void AccessHistory::search(const Use& use, const Access& access, std::uint32_t o
 }
 
 void AccessHistory::report(const Access& earlier, std::uint32_t earlier_operation,
-                           const Access& later, std::uint32_t later_operation) {
+                           const Access& later, std::uint32_t later_operation,
+                           const runtime::ByteRange& bytes) {
   const Hazard hazard = !later.write    ? Hazard::kReadAfterWrite
                         : earlier.write ? Hazard::kWriteAfterWrite
                                         : Hazard::kWriteAfterRead;
@@ -122,8 +123,8 @@ void AccessHistory::report(const Access& earlier, std::uint32_t earlier_operatio
   race.earlier = earlier_operation;
   race.later = later_operation;
   race.buffer = later.buffer;
-  race.begin = std::max(earlier.begin, later.begin);
-  race.end = std::min(earlier.end, later.end);
+  race.begin = bytes.begin;
+  race.end = bytes.end;
 }
 
 }  // namespace syncopate::analysis

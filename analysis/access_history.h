@@ -67,7 +67,8 @@ class AccessHistory {
                Thread thread, const Tick* clock);
   void search(const Use& use, const runtime::Access& access, std::uint32_t operation, Tick seen);
   void report(const runtime::Access& earlier, std::uint32_t earlier_operation,
-              const runtime::Access& later, std::uint32_t later_operation);
+              const runtime::Access& later, std::uint32_t later_operation,
+              const runtime::ByteRange& bytes);
 
   const runtime::Timeline& timeline_;
   std::vector<std::vector<Use>> uses_;  // by buffer

@@ -153,6 +153,23 @@ struct Columns<runtime::Access> {
   }
 };
 
+/// What an access that is rows with gaps has beyond the others.
+struct Stride {
+  std::uint32_t access = 0;
+  std::uint32_t pitch = 0;
+  std::uint32_t width = 0;
+};
+
+template <>
+struct Columns<Stride> {
+  template <class Visit>
+  static void for_each(Visit&& visit) {
+    visit("access", &Stride::access);
+    visit("pitch", &Stride::pitch);
+    visit("width", &Stride::width);
+  }
+};
+
 template <>
 struct Columns<runtime::Activity> {
   template <class Visit>

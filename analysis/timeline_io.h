@@ -17,6 +17,8 @@
 //   calls                 type, implicit, host, operation, site, at_stream, at_sequence,
 //                         target_stream, target_sequence, event, flag, value
 //   accesses              buffer, begin, end, write
+//   strides               access, pitch, width: of those accesses, by index, that are rows with
+//                         gaps; only where there are any
 //
 // Times are ns, unknown ones and 'none' of an id are -1, booleans 0 or 1.
 #pragma once

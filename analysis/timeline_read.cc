@@ -60,6 +60,13 @@ class Reader {
     rows(root, "operations", t.operations);
     rows(root, "calls", t.calls);
     rows(root, "accesses", t.accesses);
+    if (root.contains("strides")) {
+      std::vector<Stride> strides;
+      rows(root, "strides", strides);
+      place_ = "strides";
+      for (row_ = 0; row_ < strides.size(); ++row_) apply(strides[row_], t);
+      row_ = kNoRow;
+    }
     if (root.contains("activities")) {
       check_names<runtime::ActivityKind>(root);
       runtime::Activities& activities = t.activities.emplace();
@@ -166,6 +173,15 @@ class Reader {
     const auto index = from.get<std::uint64_t>();
     if (index >= count) fail(fmt::format("{} is out of range: there are {}", index, count));
     return index;
+  }
+
+  void apply(const Stride& stride, Timeline& t) const {
+    if (stride.access >= t.accesses.size()) {
+      fail(fmt::format("{} is out of range: there are {}", stride.access, t.accesses.size()));
+    }
+    if (stride.width == 0 || stride.pitch <= stride.width) fail("rows without gaps between them");
+    t.accesses[stride.access].pitch = stride.pitch;
+    t.accesses[stride.access].width = stride.width;
   }
 
   void check(const runtime::GraphInfo& graph) {

@@ -51,6 +51,13 @@ class TimelineWriter {
       put("\"activities_dropped\":{},\n", timeline_.activities->dropped);
       rows("activities", timeline_.activities->records);
     }
+    std::vector<Stride> strides;
+    for (std::size_t i = 0; i < timeline_.accesses.size(); ++i) {
+      const runtime::Access& access = timeline_.accesses[i];
+      if (access.width == 0) continue;
+      strides.push_back({static_cast<std::uint32_t>(i), access.pitch, access.width});
+    }
+    if (!strides.empty()) rows("strides", strides);
     rows("accesses", timeline_.accesses, "}\n");
     flush();
     errno = 0;

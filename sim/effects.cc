@@ -16,22 +16,6 @@ using runtime::Region;
 
 namespace {
 
-bool overlap(const Access& a, const Access& b) {
-  return a.buffer == b.buffer && a.begin < b.end && b.begin < a.end;
-}
-
-// A region's rows as ranges; one range where rows follow each other without a gap.
-void append(std::vector<Access>& accesses, const Region& region, bool write) {
-  if (region.rows <= 1 || region.pitch == region.width) {
-    accesses.push_back({region.offset, region.offset + region.bytes(), region.buffer, write});
-    return;
-  }
-  for (std::uint64_t row = 0; row < region.rows; ++row) {
-    const std::uint64_t begin = region.offset + row * region.pitch;
-    accesses.push_back({begin, begin + region.width, region.buffer, write});
-  }
-}
-
 void flip_low_bits(std::byte* bytes, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; i += 4) bytes[i] ^= std::byte{1};
 }
@@ -82,8 +66,8 @@ std::uint32_t Effects::add_copy(Name name, const Region& dst, const Region& src,
   Effect& effect = effects_[id];
   effect.dst = dst;
   effect.src = src;
-  append(effect.accesses, dst, true);
-  append(effect.accesses, src, false);
+  effect.accesses.push_back(runtime::access_of(dst, /*write=*/true));
+  effect.accesses.push_back(runtime::access_of(src, /*write=*/false));
   return id;
 }
 
@@ -109,8 +93,12 @@ void Effects::start_kernel(Effect& effect) {
     const std::uint64_t size = access.end - access.begin;
     const bool scratch = size > kScratchBytes && size == memory_.size(access.buffer);
     if (!access.write || scratch) continue;
-    effect.staged.push_back({memory_.base(access.buffer) + access.begin, size, bytes});
-    bytes += size;
+    const std::uint64_t width = access.width == 0 ? size : access.width;
+    const std::uint64_t pitch = access.width == 0 ? size : access.pitch;
+    for (std::uint64_t row = access.begin; row < access.end; row += pitch) {
+      effect.staged.push_back({memory_.base(access.buffer) + row, width, bytes});
+      bytes += width;
+    }
   }
   effect.staging.resize(bytes);
   std::byte* staging = effect.staging.data();
@@ -165,7 +153,9 @@ void Effects::land(std::span<const Access> accesses, std::uint32_t own_graph) {
     if (other.spoiled || id == own_graph) continue;
     for (const Access& write : accesses) {
       if (!write.write) continue;
-      for (const Access& touched : other.accesses) other.spoiled |= overlap(write, touched);
+      for (const Access& touched : other.accesses) {
+        other.spoiled |= runtime::overlap(write, touched).has_value();
+      }
     }
   }
 }

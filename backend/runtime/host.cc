@@ -70,10 +70,7 @@ void Host::copy(Stream stream, Name name, const Region& dst, const Region& src) 
     return runtime_.timeline_.buffers[r.buffer.id].memory;
   };
   command.pageable = memory_of(dst) == Memory::kPageable || memory_of(src) == Memory::kPageable;
-  // The bounding range stands for a 2-D region: programs that interleave regions of one buffer
-  // declare them on kernels instead.
-  const Access accesses[2] = {read(src.buffer, src.offset, src.end()),
-                              write(dst.buffer, dst.offset, dst.end())};
+  const Access accesses[2] = {access_of(src, /*write=*/false), access_of(dst, /*write=*/true)};
   command.accesses = accesses;
   if (captured(stream, "copy")) {
     if (command.pageable) {

@@ -194,6 +194,20 @@ TEST_F(Ranges, OfOnePairOfOperationsMakeOneRace) {
   EXPECT_EQ(races[0].end, 4);
 }
 
+TEST_F(Ranges, ColumnsOfOneTensorThatInterleaveAreNone) {
+  const auto column = [this](std::uint64_t offset) {
+    return runtime::access_of({x, offset, 8, 10, 16}, /*write=*/true);
+  };
+  p.launch(s, "left", {column(0)});
+  p.launch(t, "right", {column(8)});
+  EXPECT_THAT(races_of(p), IsEmpty());
+  p.launch(t, "askew", {column(4)});
+  const std::vector<Race> races = find_races(p.timeline());
+  ASSERT_EQ(races.size(), 1);
+  EXPECT_EQ(races[0].begin, 4);
+  EXPECT_EQ(races[0].end, 8);
+}
+
 TEST_F(Ranges, TheNearestConflictIsFoundBehindNearerAccessesElsewhere) {
   p.launch(s, "far", {write(x, 0, 8)});
   p.launch(s, "near", {write(x, 0, 8)});

@@ -69,7 +69,7 @@ Timeline sample() {
   p.launch_graph(graph, u, "launch", {write(x, 0, 4)}, {{read(x, 1, 2)}});
   p.block(Event{2});
   p.see(Event{2});
-  p.on(1).step(-1).span("span", {read(x, 0, 1)});
+  p.on(1).step(-1).span("span", {runtime::access_of({x, 0, 1, 3, 4}, /*write=*/false)});
   Timeline t = p.timeline();
   t.streams[1].kind = runtime::StreamKind::kLegacyDefault;
   t.streams[1].device = 1;
@@ -137,8 +137,8 @@ TEST_F(TimelineFile, ComesBackAsItWas) {
   ASSERT_EQ(out.accesses.size(), in.accesses.size());
   for (std::size_t i = 0; i < in.accesses.size(); ++i) {
     const Access &a = in.accesses[i], &b = out.accesses[i];
-    EXPECT_EQ(std::tie(a.buffer, a.begin, a.end, a.write),
-              std::tie(b.buffer, b.begin, b.end, b.write));
+    EXPECT_EQ(std::tie(a.buffer, a.begin, a.end, a.write, a.pitch, a.width),
+              std::tie(b.buffer, b.begin, b.end, b.write, b.pitch, b.width));
   }
 }
 
@@ -222,6 +222,10 @@ TEST_F(TimelineFile, ThatIsWrongIsRefusedWithTheFileThePlaceAndTheReason) {
               HasSubstr("graphs.nodes.after[1]: node 1 does not come before it"));
   EXPECT_THAT(changed("\"access_count\":[2", "\"access_count\":[9"),
               HasSubstr("operations.first_access[0]: points past the last of 5 accesses"));
+  EXPECT_THAT(changed("\"access\":[4]", "\"access\":[5]"),
+              HasSubstr("strides[0]: 5 is out of range: there are 5"));
+  EXPECT_THAT(changed("\"pitch\":[4]", "\"pitch\":[1]"),
+              HasSubstr("strides[0]: rows without gaps between them"));
   EXPECT_THAT(changed("\"issue_begin\"", "\"issue_bygone\""), HasSubstr("issue_begin: missing"));
 }
 

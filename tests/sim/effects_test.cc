@@ -25,6 +25,12 @@ void add(Exec& exec, const Add& args) {
   }
 }
 
+void fill_even(Exec& exec, const Add& args) {
+  for (std::uint32_t i = 0; i < args.words; i += 2) {
+    exec.data<std::int32_t>(args.out)[i] = args.amount;
+  }
+}
+
 // A machine with an input and an output buffer of four words on each side.
 class Effects : public testing::Test {
  protected:
@@ -171,6 +177,22 @@ TEST_F(Effects, StridedCopiesMoveAndGuardTheirRowsOnly) {
     result = look(host, pinned_out);
   });
   EXPECT_EQ(result, (Words{5, 5, 5, 5}));
+}
+
+TEST_F(Effects, AKernelThatWritesRowsWithGapsLeavesTheGapsToOthers) {
+  Words result;
+  machine.run([&](Host& host) {
+    fill(host, pinned_in, 4);
+    const std::array<Access, 1> even{runtime::access_of({out, 0, 4, 2, 8}, /*write=*/true)};
+    host.launch(a, "even", takes(100), even,
+                {.host = runtime::Body::of<fill_even>(Add{out, in, kWords, 9}), .cuda = {}});
+    host.copy(b, "odd", Region{out, 4, 4, 2, 8}, Region{pinned_in, 0, 4, 2, 4});  // lands first
+    host.synchronize(a, "block");
+    host.copy(a, "down", all(pinned_out), all(out));
+    host.synchronize(a, "block");
+    result = look(host, pinned_out);
+  });
+  EXPECT_EQ(result, (Words{9, 4, 9, 4}));
 }
 
 TEST_F(Effects, OverlappingWritesOfOneKernelLandOnce) {
