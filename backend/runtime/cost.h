@@ -10,13 +10,14 @@ namespace syncopate::runtime {
 
 /// The kind of work. A hardware profile has one entry for each kind that a program uses.
 enum class Work : std::uint8_t {
-  kNone,     ///< Costs only `fixed_ns`.
-  kForward,  ///< Device: a transformer's forward pass with sampling over a ragged batch.
-  kCarry,    ///< Device: gather of the previous step's ids into this step's inputs.
-  kPrepare,  ///< Host: schedule a step and fill its inputs.
-  kUpdate,   ///< Host: take a step's results and update the requests.
+  kNone,       ///< Costs only `fixed_ns`.
+  kForward,    ///< Device: a transformer's forward pass with sampling over a ragged batch.
+  kCarry,      ///< Device: gather of the previous step's ids into this step's inputs.
+  kPrepare,    ///< Host: schedule a step and fill its inputs.
+  kUpdate,     ///< Host: take a step's results and update the requests.
+  kAttention,  ///< Device: attention alone, over whole sequences.
 };
-inline constexpr int kWorkKinds = 5;
+inline constexpr int kWorkKinds = 6;
 
 struct Cost {
   Work work = Work::kNone;

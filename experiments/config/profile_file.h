@@ -154,6 +154,7 @@ void describe(V& v, std::array<KernelCost, runtime::kWorkKinds>& c) {
   };
   v(required("forward", "The model's step, with sampling"), of(runtime::Work::kForward));
   v(required("carry", "Carry-over of ids from the step before"), of(runtime::Work::kCarry));
+  v(key("attention", "Attention alone, over whole sequences"), of(runtime::Work::kAttention));
   v(key("none", "Kernels that cost only a fixed time"), of(runtime::Work::kNone));
 }
 

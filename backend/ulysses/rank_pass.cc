@@ -1,0 +1,81 @@
+#include "backend/ulysses/rank_pass.h"
+
+namespace syncopate::ulysses {
+
+using runtime::Host;
+using runtime::Stream;
+
+RankPass::RankPass(const HeadChunkLayout& layout, const Attention& attention, bool causal,
+                   std::uint32_t rank, const RankBuffers& buffers, std::uint32_t slots,
+                   const CommunicatorGroup& inputs, const CommunicatorGroup& outputs)
+    : layout_(layout),
+      attention_(attention),
+      buffers_(buffers),
+      slot_bytes_(layout.slot_bytes(rank)),
+      inputs_(inputs, rank),
+      outputs_(outputs, rank),
+      last_(slots, 0) {
+  bands_.reserve(layout.bands());
+  for (std::uint32_t index = 0; index < layout.bands(); ++index) {
+    Band& band = bands_.emplace_back();
+    band.attention = attention_band(layout, rank, index, causal);
+    attention.check(band.attention);
+    band.q = layout.landing(Tensor::kQ, rank, index);
+    band.k = layout.landing(Tensor::kK, rank, index);
+    band.v = layout.landing(Tensor::kV, rank, index);
+    band.output = layout.landing(Tensor::kOutput, rank, index);
+  }
+}
+
+Slot RankPass::next_slot() {
+  const auto index = static_cast<std::uint32_t>(scattered_++ % last_.size());
+  return {index, last_[index]};
+}
+
+void RankPass::landed(std::uint32_t band, const Slot& slot, Ticket ticket) {
+  bands_[band].slot = slot.index;
+  bands_[band].ticket = ticket;
+  last_[slot.index] = ticket;
+}
+
+void RankPass::scatter(Host& host, Stream stream, std::uint32_t band) {
+  const Slot slot = next_slot();
+  const Ticket ticket = inputs_.scatter_qkv_head_chunk(host, stream, layout_, band, buffers_.q,
+                                                       buffers_.k, buffers_.v, slot);
+  inputs_.finish(host);
+  landed(band, slot, ticket);
+}
+
+void RankPass::scatter_one_by_one(Host& host, Stream stream, std::uint32_t band) {
+  const Slot slot = next_slot();
+  Ticket ticket = 0;
+  const auto scatter = [&](Tensor tensor, runtime::Buffer x) {
+    ticket = inputs_.scatter_heads(host, stream, layout_, band, tensor, x, slot);
+    inputs_.finish(host);
+  };
+  scatter(Tensor::kQ, buffers_.q);
+  scatter(Tensor::kK, buffers_.k);
+  scatter(Tensor::kV, buffers_.v);
+  landed(band, slot, ticket);
+}
+
+void RankPass::attend(Host& host, Stream stream, std::uint32_t index) {
+  const Band& band = bands_[index];
+  const std::uint64_t slot = band.slot * slot_bytes_;
+  const auto reads = [&](const runtime::Region& part) {
+    return runtime::read(buffers_.workspace, slot + part.offset, slot + part.end());
+  };
+  const runtime::Access accesses[] = {
+      reads(band.q), reads(band.k), reads(band.v),
+      runtime::write(buffers_.attended, band.output.offset, band.output.end())};
+  host.launch(stream, "attention", attention_cost(band.attention), accesses,
+              attention_.kernel(band.attention, {buffers_.workspace, slot, buffers_.attended}));
+  inputs_.release(host, stream, band.ticket);
+}
+
+void RankPass::gather(Host& host, Stream stream, std::uint32_t band) {
+  outputs_.gather_output_head_chunk(host, stream, layout_, band, buffers_.attended);
+  outputs_.finish(host);
+}
+
+}  // namespace syncopate::ulysses

@@ -1,0 +1,69 @@
+// Puts one rank's device work of a pass on streams: scatters, attention, gathers. What waits for
+// what is a Strategy's business.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/runtime/host.h"
+#include "backend/ulysses/attention.h"
+#include "backend/ulysses/communicator.h"
+#include "backend/ulysses/head_chunk_layout.h"
+
+namespace syncopate::ulysses {
+
+/// The buffers of one rank. `workspace` is written by other ranks' scatters.
+struct RankBuffers {
+  runtime::Buffer q, k, v;
+  runtime::Buffer workspace;  ///< Slots for Q, K and V of whole sequences.
+  runtime::Buffer attended;   ///< The attention of all bands.
+};
+
+/// Each pass takes every band through scatter, attend and gather, in the order of the bands; bands
+/// may be at different stages. Not thread-safe: used by its rank's host.
+class RankPass {
+ public:
+  /// All references must outlive it. `slots` at least 1; all ranks have the same number.
+  RankPass(const HeadChunkLayout& layout, const Attention& attention, bool causal,
+           std::uint32_t rank, const RankBuffers& buffers, std::uint32_t slots,
+           const CommunicatorGroup& inputs, const CommunicatorGroup& outputs);
+  RankPass(const RankPass&) = delete;
+  RankPass& operator=(const RankPass&) = delete;
+
+  std::uint32_t bands() const { return layout_.bands(); }
+  /// Bands whose scatter may be enqueued before the attention of the first of them is.
+  std::uint32_t slots() const { return static_cast<std::uint32_t>(last_.size()); }
+
+  /// Takes Q, K and V of a band to the next slot: in one collective, or in one for each of them.
+  /// What comes behind it in `stream` finds the parts of all ranks.
+  void scatter(runtime::Host& host, runtime::Stream stream, std::uint32_t band);
+  void scatter_one_by_one(runtime::Host& host, runtime::Stream stream, std::uint32_t band);
+  /// The band's attention, which frees its slot.
+  void attend(runtime::Host& host, runtime::Stream stream, std::uint32_t band);
+  /// Takes the band's attention to the outputs of all ranks. What comes behind it in `stream` finds
+  /// the band of all ranks in this rank's output.
+  void gather(runtime::Host& host, runtime::Stream stream, std::uint32_t band);
+
+ private:
+  struct Band {
+    AttentionBand attention;
+    runtime::Region q, k, v, output;  // in a slot; in `attended`
+    std::uint32_t slot = 0;           // of the pass under way …
+    Ticket ticket = 0;                // … and its last scatter
+  };
+
+  Slot next_slot();
+  void landed(std::uint32_t band, const Slot& slot, Ticket ticket);
+
+  const HeadChunkLayout& layout_;
+  const Attention& attention_;
+  RankBuffers buffers_;
+  std::uint64_t slot_bytes_;
+  Communicator inputs_;
+  Communicator outputs_;
+  std::vector<Band> bands_;
+  std::vector<Ticket> last_;  // by slot: the last collective that landed there
+  std::uint64_t scattered_ = 0;
+};
+
+}  // namespace syncopate::ulysses

@@ -1,0 +1,82 @@
+#include "backend/ulysses/ulysses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "backend/ulysses/error.h"
+
+namespace syncopate::ulysses {
+
+using runtime::Device;
+using runtime::Memory;
+using runtime::Runtime;
+
+namespace {
+
+constexpr CommunicatorSites kInputSites = {"input.wait_free", "input.signal_arrived",
+                                           "input.wait_arrived", "input.signal_free"};
+constexpr CommunicatorSites kOutputSites = {"output.wait_free", "output.signal_arrived",
+                                            "output.wait_arrived", "output.signal_free"};
+
+std::uint32_t slots_for(const UlyssesOptions& options, std::uint32_t bands) {
+  if (options.strategy != StrategyKind::kChunkOverlap) return 1;
+  return options.slots == 0 ? bands : std::min(options.slots, bands);
+}
+
+void check_tensors(const HeadChunkLayout& layout, const std::vector<RankTensors>& ranks) {
+  if (ranks.size() != layout.world()) {
+    throw UlyssesError(Fault::kShape, fmt::format("tensors of {} ranks for a layout of {}",
+                                                  ranks.size(), layout.world()));
+  }
+  for (std::uint32_t rank = 0; rank < layout.world(); ++rank) {
+    const RankTensors& tensors = ranks[rank];
+    layout.check(Tensor::kQ, rank, tensors.q.shape);
+    layout.check(Tensor::kK, rank, tensors.k.shape);
+    layout.check(Tensor::kV, rank, tensors.v.shape);
+    layout.check(Tensor::kOutput, rank, tensors.output.shape);
+    for (const TensorView* input : {&tensors.q, &tensors.k, &tensors.v}) {
+      if (input->buffer != tensors.output.buffer) continue;
+      throw UlyssesError(Fault::kAliasing,
+                         fmt::format("the output of rank {} shares a buffer with an input", rank));
+    }
+  }
+}
+
+}  // namespace
+
+Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attention& attention,
+                 const UlyssesOptions& options, const std::vector<RankTensors>& ranks)
+    : layout_(chunks(options.strategy) ? layout : layout.whole()),
+      slots_(slots_for(options, layout_.bands())) {
+  check_tensors(layout_, ranks);
+  std::vector<Landing> workspaces, outputs;
+  for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
+    const std::uint64_t bytes = slots_ * layout_.slot_bytes(rank);
+    workspaces.push_back({runtime.make_buffer(Device{rank}, Memory::kDevice, bytes,
+                                              "workspace" + std::to_string(rank)),
+                          bytes});
+    outputs.push_back({ranks[rank].output.buffer, layout_.bytes(Tensor::kOutput, rank)});
+  }
+  inputs_ = std::make_unique<CommunicatorGroup>(runtime, workspaces, kInputSites);
+  outputs_ = std::make_unique<CommunicatorGroup>(runtime, outputs, kOutputSites);
+  for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
+    const RankTensors& tensors = ranks[rank];
+    const RankBuffers buffers = {
+        tensors.q.buffer, tensors.k.buffer, tensors.v.buffer, workspaces[rank].buffer,
+        runtime.make_buffer(Device{rank}, Memory::kDevice, layout_.attended_bytes(),
+                            "attended" + std::to_string(rank))};
+    ranks_.push_back(
+        {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots_,
+                                    *inputs_, *outputs_),
+         make_strategy(options.strategy, layout_.bands(), runtime, Device{rank}, tensors.caller)});
+  }
+}
+
+void Ulysses::pass(runtime::Host& host) {
+  Rank& rank = ranks_[host.device().id];
+  rank.strategy->enqueue(host, *rank.pass);
+}
+
+}  // namespace syncopate::ulysses

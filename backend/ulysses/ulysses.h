@@ -1,0 +1,77 @@
+// Ulysses: the program. Sequence-parallel attention over the devices of a runtime, rank r on device
+// r, written once against the runtime's seam; the strategy decides how much of it overlaps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/runtime/host.h"
+#include "backend/runtime/runtime.h"
+#include "backend/ulysses/attention.h"
+#include "backend/ulysses/communicator.h"
+#include "backend/ulysses/head_chunk_layout.h"
+#include "backend/ulysses/rank_pass.h"
+#include "backend/ulysses/strategy.h"
+
+namespace syncopate::ulysses {
+
+struct UlyssesOptions {
+  StrategyKind strategy = StrategyKind::kChunkOverlap;
+  /// kChunkOverlap: bands that a rank's workspace holds; 0: all of a pass, in which case scatters
+  /// never wait for attention. Other strategies hold one.
+  std::uint32_t slots = 0;
+  bool causal = false;
+};
+
+/// A caller's tensor, [batch, token, head, dim], dense, on its rank's device.
+struct TensorView {
+  runtime::Buffer buffer;
+  TensorShape shape;
+};
+
+/// What a rank's caller brings. q, k and v may share a buffer with each other, not with the output.
+struct RankTensors {
+  runtime::Stream caller;  ///< Computes attention as well.
+  TensorView q, k, v, output;
+};
+
+/// Makes its workspaces, flags, streams and events in the constructor; a pass makes nothing.
+/// Use: Ulysses u(runtime, layout, attention, options, tensors);  in the main of each host:
+///      produce q, k, v in the caller's stream; u.pass(host); use the output in it; and so on.
+class Ulysses {
+ public:
+  /// `attention` must outlive it; it must outlive the run. Strategies that do not chunk use
+  /// layout.whole(). Throws UlyssesError kShape (a tensor, or their number), kAliasing, and what
+  /// the attention refuses; runtime::UnavailableError when there is no memory.
+  Ulysses(runtime::Runtime& runtime, const HeadChunkLayout& layout, const Attention& attention,
+          const UlyssesOptions& options, const std::vector<RankTensors>& ranks);
+  Ulysses(const Ulysses&) = delete;
+  Ulysses& operator=(const Ulysses&) = delete;
+
+  /// Enqueues a pass of the host's rank. All ranks must make the same number of passes. Returns at
+  /// once; thread-safe between different hosts.
+  void pass(runtime::Host& host);
+
+  /// The layout that the strategy runs.
+  const HeadChunkLayout& layout() const { return layout_; }
+  std::uint32_t slots() const { return slots_; }
+  /// Bytes of a rank's workspace and of what it keeps of its attention.
+  std::uint64_t workspace_bytes(std::uint32_t rank) const {
+    return slots_ * layout_.slot_bytes(rank) + layout_.attended_bytes();
+  }
+
+ private:
+  struct Rank {
+    std::unique_ptr<RankPass> pass;
+    std::unique_ptr<Strategy> strategy;
+  };
+
+  HeadChunkLayout layout_;
+  std::uint32_t slots_;
+  std::unique_ptr<CommunicatorGroup> inputs_;
+  std::unique_ptr<CommunicatorGroup> outputs_;
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace syncopate::ulysses
