@@ -20,8 +20,9 @@ namespace syncopate::ulysses {
 
 using Ticket = std::uint64_t;
 
+/// The names of what orders it; of the free flags where scatters use it.
 struct CommunicatorSites {
-  runtime::Site wait_free, signal_arrived, wait_arrived, signal_free;
+  runtime::Site signal_arrived = "", wait_arrived = "", signal_free = "", wait_free = "";
 };
 
 /// Memory of one rank that collectives land in: a workspace for scatters, outputs for gathers.

@@ -15,10 +15,9 @@ using runtime::Runtime;
 
 namespace {
 
-constexpr CommunicatorSites kInputSites = {"input.wait_free", "input.signal_arrived",
-                                           "input.wait_arrived", "input.signal_free"};
-constexpr CommunicatorSites kOutputSites = {"output.wait_free", "output.signal_arrived",
-                                            "output.wait_arrived", "output.signal_free"};
+constexpr CommunicatorSites kInputSites = {"input.signal_arrived", "input.wait_arrived",
+                                           "input.signal_free", "input.wait_free"};
+constexpr CommunicatorSites kOutputSites = {"output.signal_arrived", "output.wait_arrived"};
 
 std::uint32_t slots_for(const UlyssesOptions& options, std::uint32_t bands) {
   if (options.strategy != StrategyKind::kChunkOverlap) return 1;

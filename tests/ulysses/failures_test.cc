@@ -1,0 +1,195 @@
+// What a pass refuses, in every runtime, and what goes wrong elsewhere and must not here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/cpu_engine.h"
+#include "backend/ulysses/communicator.h"
+#include "backend/ulysses/error.h"
+#include "sim/sim_engine.h"
+#include "tests/ulysses/passes.h"
+
+namespace syncopate::ulysses {
+namespace {
+
+using runtime::Device;
+using runtime::Host;
+using runtime::Memory;
+using runtime::Runtime;
+using ::testing::HasSubstr;
+
+const LayoutOptions kTwoRanks{1, {2, 2}, 4, 4, 4, 4, {1, 1}};
+
+void expect_fault(Fault fault, const std::string& says, const std::function<void()>& call) {
+  try {
+    call();
+    ADD_FAILURE() << "nothing is refused; expected: " << says;
+  } catch (const UlyssesError& error) {
+    EXPECT_EQ(error.fault(), fault) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr(says));
+  }
+}
+
+/// One rank's end of a group of two, on a runtime where only that rank's host runs.
+struct OneEnd {
+  explicit OneEnd(std::unique_ptr<runtime::Engine> engine, std::uint64_t workspace_bytes = 4096)
+      : runtime(std::move(engine)),
+        stream(runtime.make_stream(Device{0}, runtime::StreamKind::kNonBlocking, "stream")),
+        x(runtime.make_buffer(Device{0}, Memory::kDevice, layout.bytes(Tensor::kQ, 0), "x")),
+        group(runtime, landings(workspace_bytes), {}) {}
+
+  std::vector<Landing> landings(std::uint64_t bytes) {
+    std::vector<Landing> made;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      made.push_back({runtime.make_buffer(Device{rank}, Memory::kDevice, bytes, "landing"), bytes});
+    }
+    return made;
+  }
+  void run(const std::function<void(Host&)>& main) {
+    const runtime::HostMain mains[] = {main};
+    runtime.run(mains);
+  }
+
+  HeadChunkLayout layout{kTwoRanks};
+  Runtime runtime;
+  runtime::Stream stream;
+  runtime::Buffer x;
+  CommunicatorGroup group;
+};
+
+std::vector<std::unique_ptr<runtime::Engine>> engines() {
+  std::vector<std::unique_ptr<runtime::Engine>> made;
+  made.push_back(sim::make_sim_engine({}, {}, 2));
+  made.push_back(cpu::make_cpu_engine({}, 2));
+  return made;
+}
+
+TEST(UlyssesFailuresTest, ASecondCollectiveInFlightIsRefusedInEveryRuntime) {
+  for (auto& engine : engines()) {
+    OneEnd end(std::move(engine));
+    end.run([&](Host& host) {
+      Communicator communicator(end.group, 0);
+      communicator.scatter_heads(host, end.stream, end.layout, 0, Tensor::kQ, end.x, {});
+      expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1", [&] {
+        communicator.scatter_heads(host, end.stream, end.layout, 1, Tensor::kQ, end.x, {});
+      });
+      expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1", [&] {
+        communicator.gather_output_head_chunk(host, end.stream, end.layout, 0, end.x);
+      });
+    });
+  }
+}
+
+TEST(UlyssesFailuresTest, FinishingWhatWasNotBegunIsRefused) {
+  OneEnd end(sim::make_sim_engine({}, {}, 2));
+  end.run([&](Host& host) {
+    Communicator communicator(end.group, 0);
+    expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { communicator.finish(host); });
+  });
+}
+
+TEST(UlyssesFailuresTest, AWorkspaceThatIsTooSmallSaysWhatItNeedsAndHas) {
+  // Q of 4 tokens, 1 head of 16 bytes: 64, so K is at 256 and V at 512, up to 576.
+  OneEnd end(sim::make_sim_engine({}, {}, 2), 575);
+  end.run([&](Host& host) {
+    Communicator communicator(end.group, 0);
+    expect_fault(Fault::kWorkspaceTooSmall, "rank 0 needs 576 bytes, the memory there has 575",
+                 [&] {
+                   communicator.scatter_qkv_head_chunk(host, end.stream, end.layout, 0, end.x,
+                                                       end.x, end.x, {});
+                 });
+    // Refused before anything was enqueued: nothing is in flight.
+    expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { communicator.finish(host); });
+  });
+}
+
+TEST(UlyssesFailuresTest, AnOutputThatIsTooSmallIsRefused) {
+  OneEnd end(sim::make_sim_engine({}, {}, 2), 127);
+  end.run([&](Host& host) {
+    Communicator communicator(end.group, 0);
+    expect_fault(Fault::kWorkspaceTooSmall, "needs 128 bytes", [&] {
+      communicator.gather_output_head_chunk(host, end.stream, end.layout, 0, end.x);
+    });
+  });
+}
+
+/// The tensors that kTwoRanks wants.
+std::vector<RankTensors> tensors(Runtime& runtime) {
+  const HeadChunkLayout layout(kTwoRanks);
+  std::vector<RankTensors> made;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    const auto view = [&](Tensor tensor) {
+      return TensorView{runtime.make_buffer(Device{rank}, Memory::kDevice,
+                                            layout.bytes(tensor, rank), to_string(tensor)),
+                        layout.shape(tensor, rank)};
+    };
+    made.push_back({runtime.make_stream(Device{rank}, runtime::StreamKind::kNonBlocking, "caller"),
+                    view(Tensor::kQ), view(Tensor::kK), view(Tensor::kV), view(Tensor::kOutput)});
+  }
+  return made;
+}
+
+void expect_refused(Fault fault, const std::string& says,
+                    const std::function<void(std::vector<RankTensors>&)>& spoil,
+                    const LayoutOptions& layout = kTwoRanks) {
+  Runtime runtime(sim::make_sim_engine({}, {}, 2));
+  std::vector<RankTensors> ranks = tensors(runtime);
+  spoil(ranks);
+  expect_fault(fault, says, [&] {
+    const HostAttention attention;
+    Ulysses(runtime, HeadChunkLayout(layout), attention, {}, ranks);
+  });
+}
+
+TEST(UlyssesFailuresTest, TensorsThatDoNotFitAreRefused) {
+  using Ranks = std::vector<RankTensors>;
+  expect_refused(Fault::kShape, "K of rank 1 is [1, 2, 3, 4], the layout says [1, 2, 4, 4]",
+                 [](Ranks& r) { r[1].k.shape.heads = 3; });
+  expect_refused(Fault::kShape, "output of rank 0", [](Ranks& r) { r[0].output.shape.tokens = 4; });
+  expect_refused(Fault::kShape, "tensors of 1 ranks for a layout of 2",
+                 [](Ranks& r) { r.pop_back(); });
+  expect_refused(Fault::kAliasing, "the output of rank 1 shares a buffer with an input",
+                 [](Ranks& r) { r[1].output.buffer = r[1].v.buffer; });
+}
+
+TEST(UlyssesFailuresTest, ElementsThatAttentionDoesNotTakeAreRefused) {
+  LayoutOptions halves = kTwoRanks;
+  halves.element_bytes = 2;
+  expect_refused(Fault::kUnsupported, "4 bytes", [](std::vector<RankTensors>&) {}, halves);
+}
+
+TEST(UlyssesFailuresTest, ASlotForEachBandIsEnoughHoweverManyAreAsked) {
+  Runtime runtime(sim::make_sim_engine({}, {}, 2));
+  const HostAttention attention;
+  const HeadChunkLayout layout(kTwoRanks);
+  const auto slots = [&](StrategyKind kind, std::uint32_t asked) {
+    return Ulysses(runtime, layout, attention, {kind, asked}, tensors(runtime)).slots();
+  };
+  EXPECT_EQ(slots(StrategyKind::kChunkOverlap, 0), 2U);
+  EXPECT_EQ(slots(StrategyKind::kChunkOverlap, 1), 1U);
+  EXPECT_EQ(slots(StrategyKind::kChunkOverlap, 99), 2U);
+  EXPECT_EQ(slots(StrategyKind::kChunkSequential, 2), 1U);
+}
+
+TEST(UlyssesFailuresTest, AllBandsInSlotsTakeNoMoreMemoryThanOneWholeBand) {
+  Runtime runtime(sim::make_sim_engine({}, {}, 2));
+  const HostAttention attention;
+  const HeadChunkLayout layout({1, {32, 32}, 16, 16, 16, 4, {4, 4}});
+  std::vector<RankTensors> ranks = tensors(runtime);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ranks[rank].q.shape = ranks[rank].k.shape = ranks[rank].v.shape = ranks[rank].output.shape =
+        layout.shape(Tensor::kQ, rank);
+  }
+  const Ulysses whole(runtime, layout, attention, {StrategyKind::kWholeFused}, ranks);
+  const Ulysses overlap(runtime, layout, attention, {StrategyKind::kChunkOverlap}, ranks);
+  const Ulysses sequential(runtime, layout, attention, {StrategyKind::kChunkSequential}, ranks);
+  EXPECT_EQ(overlap.workspace_bytes(0), whole.workspace_bytes(0));
+  EXPECT_LT(sequential.workspace_bytes(0), whole.workspace_bytes(0));
+}
+
+}  // namespace
+}  // namespace syncopate::ulysses
