@@ -24,6 +24,20 @@ std::uint32_t slots_for(const UlyssesOptions& options, std::uint32_t bands) {
   return options.slots == 0 ? bands : std::min(options.slots, bands);
 }
 
+void check_apart(std::uint32_t rank, runtime::Buffer output, std::uint32_t other,
+                 const RankTensors& others) {
+  const char* shared = nullptr;
+  if (others.q.buffer == output || others.k.buffer == output || others.v.buffer == output) {
+    shared = "an input";
+  } else if (rank != other && others.output.buffer == output) {
+    shared = "the output";
+  }
+  if (shared == nullptr) return;
+  throw UlyssesError(Fault::kAliasing, fmt::format("the output of rank {} shares a buffer with {} "
+                                                   "of rank {}",
+                                                   rank, shared, other));
+}
+
 void check_tensors(const HeadChunkLayout& layout, const std::vector<RankTensors>& ranks) {
   if (ranks.size() != layout.world()) {
     throw UlyssesError(Fault::kShape, fmt::format("tensors of {} ranks for a layout of {}",
@@ -35,10 +49,8 @@ void check_tensors(const HeadChunkLayout& layout, const std::vector<RankTensors>
     layout.check(Tensor::kK, rank, tensors.k.shape);
     layout.check(Tensor::kV, rank, tensors.v.shape);
     layout.check(Tensor::kOutput, rank, tensors.output.shape);
-    for (const TensorView* input : {&tensors.q, &tensors.k, &tensors.v}) {
-      if (input->buffer != tensors.output.buffer) continue;
-      throw UlyssesError(Fault::kAliasing,
-                         fmt::format("the output of rank {} shares a buffer with an input", rank));
+    for (std::uint32_t other = 0; other < layout.world(); ++other) {
+      check_apart(rank, tensors.output.buffer, other, ranks[other]);
     }
   }
 }
@@ -74,6 +86,10 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
 }
 
 void Ulysses::pass(runtime::Host& host) {
+  if (host.device().id >= ranks_.size()) {
+    throw UlyssesError(Fault::kNoSuchBand, fmt::format("host {} makes a pass of {} ranks",
+                                                       host.device().id, ranks_.size()));
+  }
   Rank& rank = ranks_[host.device().id];
   rank.strategy->enqueue(host, *rank.pass);
 }

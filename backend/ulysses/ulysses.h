@@ -50,7 +50,8 @@ class Ulysses {
   Ulysses& operator=(const Ulysses&) = delete;
 
   /// Enqueues a pass of the host's rank. All ranks must make the same number of passes. Returns at
-  /// once; thread-safe between different hosts.
+  /// once; thread-safe between different hosts. Throws UlyssesError kNoSuchBand to a host without a
+  /// rank.
   void pass(runtime::Host& host);
 
   /// The layout that the strategy runs.

@@ -80,6 +80,25 @@ TEST(EqualityTest, UnderDrawnTimingsToo) {
   }
 }
 
+// Their outputs follow each other in one buffer, as in a benchmark that compares them.
+TEST(EqualityTest, StrategiesMayTakeTurnsOnTheSameTensors) {
+  const LayoutOptions layout{1, {3, 1, 4}, 9, 3, 4, 4, {1, 1, 1}};
+  for (const StrategyKind first : kStrategies) {
+    for (const StrategyKind second : kStrategies) {
+      const Passes passes{layout, {first, 2}, 4, UlyssesOptions{second, 1}};
+      const Outputs expected = expected_outputs(passes);
+      for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        sim::SimOptions chaos;
+        chaos.chaos = true;
+        chaos.seed = seed;
+        const PassesOutcome outcome = make_passes(sim::make_sim_engine({}, chaos, 3), passes);
+        EXPECT_EQ(outcome.outputs, expected) << text_of(passes) << to_string(second);
+        EXPECT_TRUE(analysis::find_races(outcome.timeline).empty()) << text_of(passes);
+      }
+    }
+  }
+}
+
 TEST(EqualityTest, OnThreadsToo) {
   for (const LayoutOptions& layout : layouts()) {
     for (const Passes& passes : variants(layout)) {

@@ -152,8 +152,20 @@ TEST(UlyssesFailuresTest, TensorsThatDoNotFitAreRefused) {
   expect_refused(Fault::kShape, "output of rank 0", [](Ranks& r) { r[0].output.shape.tokens = 4; });
   expect_refused(Fault::kShape, "tensors of 1 ranks for a layout of 2",
                  [](Ranks& r) { r.pop_back(); });
-  expect_refused(Fault::kAliasing, "the output of rank 1 shares a buffer with an input",
+  expect_refused(Fault::kAliasing, "the output of rank 1 shares a buffer with an input of rank 1",
                  [](Ranks& r) { r[1].output.buffer = r[1].v.buffer; });
+  expect_refused(Fault::kAliasing, "the output of rank 0 shares a buffer with an input of rank 1",
+                 [](Ranks& r) { r[0].output.buffer = r[1].q.buffer; });
+  expect_refused(Fault::kAliasing, "the output of rank 0 shares a buffer with the output of rank 1",
+                 [](Ranks& r) { r[0].output.buffer = r[1].output.buffer; });
+}
+
+TEST(UlyssesFailuresTest, AHostWithoutARankIsRefused) {
+  Runtime runtime(sim::make_sim_engine({}, {}, 3));
+  const HostAttention attention;
+  Ulysses ulysses(runtime, HeadChunkLayout(kTwoRanks), attention, {}, tensors(runtime));
+  const std::vector<runtime::HostMain> mains(3, [&](Host& host) { ulysses.pass(host); });
+  expect_fault(Fault::kNoSuchBand, "host 2", [&] { runtime.run(mains); });
 }
 
 TEST(UlyssesFailuresTest, ElementsThatAttentionDoesNotTakeAreRefused) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct Passes {
   LayoutOptions layout;  // element_bytes is 4
   UlyssesOptions options;
   std::uint32_t passes = 3;
+  /// Makes every second pass, on the same tensors; equally causal.
+  std::optional<UlyssesOptions> in_turn_with = {};
 };
 
 /// What an input holds in a pass, by its place in the whole sequence: between -1 and 1.
@@ -99,7 +102,9 @@ inline PassesOutcome make_passes(std::unique_ptr<runtime::Engine> engine, const 
     kept.push_back(runtime.make_buffer(device, Memory::kDevice, all, "kept"));
     host_kept.push_back(runtime.make_buffer(device, Memory::kPinned, all, "host_kept"));
   }
-  Ulysses ulysses(runtime, layout, attention, passes.options, tensors);
+  Ulysses even(runtime, layout, attention, passes.options, tensors);
+  std::optional<Ulysses> odd;
+  if (passes.in_turn_with) odd.emplace(runtime, layout, attention, *passes.in_turn_with, tensors);
 
   const auto main = [&](runtime::Host& host) {
     const std::uint32_t rank = host.device().id;
@@ -115,7 +120,7 @@ inline PassesOutcome make_passes(std::unique_ptr<runtime::Engine> engine, const 
       const ProduceArgs args = {&layout, rank, pass, mine.q.buffer, mine.k.buffer, mine.v.buffer};
       host.launch(mine.caller, "produce", {}, writes,
                   {.host = runtime::Body::of<produce>(args), .cuda = {}});
-      ulysses.pass(host);
+      (odd && pass % 2 != 0 ? *odd : even).pass(host);
       if (bytes == 0) continue;
       host.copy(mine.caller, "consume", Region::flat(kept[rank], pass * bytes, bytes),
                 Region::flat(mine.output.buffer, 0, bytes));
