@@ -135,8 +135,8 @@ inline PassesOutcome make_passes(std::unique_ptr<runtime::Engine> engine, const 
   PassesOutcome outcome;
   for (std::uint32_t rank = 0; rank < layout.world(); ++rank) {
     const auto* data = runtime.host_data<float>(host_kept[rank]);
-    outcome.outputs.emplace_back(
-        data, data + passes.passes * layout.bytes(Tensor::kOutput, rank) / sizeof(float));
+    const std::uint64_t count = layout.bytes(Tensor::kOutput, rank) / sizeof(float);
+    outcome.outputs.emplace_back(data, data + passes.passes * count);
   }
   outcome.timeline = runtime.take_timeline();
   return outcome;

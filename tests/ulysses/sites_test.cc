@@ -188,23 +188,23 @@ TEST(UlyssesSitesTest, RemovingASiteGivesExactlyItsConflicts) {
 // The checker reasons from the log; chaos draws durations and looks at the outputs. They must
 // agree: no race, no wrong output under any timing; a race, a wrong output under some.
 TEST(UlyssesSitesTest, ChaosAndTheCheckerAgreeOnEverySite) {
-  constexpr std::uint64_t kTimings = 40;
   for (const Case& c : cases()) {
     const Outputs expected = expected_outputs(c.passes);
     std::vector<Site> sites = c.sites;
     sites.push_back({"none of them", {}});
     for (const Site& site : sites) {
+      const std::uint64_t timings = site.conflicts.empty() ? 12 : 40;
       std::uint64_t seed = 1;  // up to the first that shows it
-      for (; seed <= kTimings; ++seed) {
+      for (; seed <= timings; ++seed) {
         sim::SimOptions chaos;
         chaos.chaos = true;
         chaos.seed = seed;
         if (run_without(site, c, chaos).outputs != expected) break;
       }
       if (site.conflicts.empty()) {
-        EXPECT_GT(seed, kTimings) << text_of(c, site) << ": wrong with seed " << seed;
+        EXPECT_GT(seed, timings) << text_of(c, site) << ": wrong with seed " << seed;
       } else {
-        EXPECT_LE(seed, kTimings) << text_of(c, site) << ": a race that no timing shows";
+        EXPECT_LE(seed, timings) << text_of(c, site) << ": a race that no timing shows";
       }
     }
   }
