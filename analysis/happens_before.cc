@@ -74,11 +74,13 @@ void HappensBefore::find_hosts() {
 void HappensBefore::find_threads() {
   bool several_lanes = false;
   bool flags = false;
+  bool advance = false;
   for (const GraphInfo& graph : timeline_.graphs) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const GraphNodeInfo& node = graph.nodes[i];
       several_lanes |= node.lane > 0;
       flags |= node.type == NodeType::kSignal || node.type == NodeType::kWaitFlag;
+      advance |= node.cycle != 0;
       for (const std::uint16_t before : node.after) {
         if (before >= i) {
           throw InvalidTimelineError("graph '" + graph.label + "': node " + std::to_string(i) +
@@ -104,7 +106,19 @@ void HappensBefore::find_threads() {
   }
   ticks_.resize(width_);
   clocks_.resize((host_count_ + streams_.size()) * std::max(width_, 1U));
+  if (advance) count_launches();
   if (flags) collect_signals();
+}
+
+// Of one graph all launches are one host's, in the order of its operations.
+void HappensBefore::count_launches() {
+  std::vector<std::uint32_t> so_far(timeline_.graphs.size(), 0);
+  launches_before_.resize(timeline_.operations.size());
+  for (std::uint32_t i = 0; i < timeline_.operations.size(); ++i) {
+    if (timeline_.operations[i].kind != OperationKind::kGraph) continue;
+    graph_of(i);  // throws where there is none
+    launches_before_[i] = so_far[timeline_.operations[i].graph.id]++;
+  }
 }
 
 // Which signal lets a wait by value pass is known only from all of the flag's signals, whichever of
@@ -118,7 +132,7 @@ void HappensBefore::collect_signals() {
                operation_of(call).kind == OperationKind::kGraph) {
       for (const GraphNodeInfo& node : graph_of(call.operation).nodes) {
         if (node.type == NodeType::kSignal) {
-          signals_.push_back({node.flag, node.value, call.at.stream});
+          signals_.push_back({node.flag, value_of(node, call.operation), call.at.stream});
         }
       }
     }
@@ -372,7 +386,8 @@ bool HappensBefore::run_node(Stream id, std::uint32_t operation, std::uint32_t i
     if (!stream.node_done[before]) return false;
   }
   const bool waits = node.type == NodeType::kWaitFlag;
-  if (waits && !is_set(node.flag, node.value)) return false;
+  const std::uint64_t value = value_of(node, operation);
+  if (waits && !is_set(node.flag, value)) return false;
 
   const Tick* const base = clock_of(thread_of(id));
   Tick* const clock = &stream.node_clocks[std::size_t{index} * width_];
@@ -380,8 +395,8 @@ bool HappensBefore::run_node(Stream id, std::uint32_t operation, std::uint32_t i
   for (const std::uint16_t before : node.after) {
     join(clock, &stream.node_clocks[std::size_t{before} * width_]);
   }
-  if (waits) join(clock, node.flag, node.value);
-  if (node.type == NodeType::kSignal) signal(node.flag, node.value, clock);
+  if (waits) join(clock, node.flag, value);
+  if (node.type == NodeType::kSignal) signal(node.flag, value, clock);
 
   const std::size_t at = std::size_t{operation} + 1 + index;
   if (at >= timeline_.operations.size() ||
@@ -457,9 +472,10 @@ std::string HappensBefore::wait_of(const Call& call) {
   if (call.type == CallType::kEnqueue) {  // a graph that a wait by value inside holds
     const std::vector<GraphNodeInfo>& nodes = graph_of(call.operation).nodes;
     for (const GraphNodeInfo& node : nodes) {
-      if (node.type == NodeType::kWaitFlag && !is_set(node.flag, node.value)) {
-        return flag(node.flag, node.value, node.name) + " in graph '" +
-               graph_of(call.operation).label + "'";
+      const std::uint64_t value = value_of(node, call.operation);
+      if (node.type == NodeType::kWaitFlag && !is_set(node.flag, value)) {
+        return flag(node.flag, value, node.name) + " in graph '" + graph_of(call.operation).label +
+               "'";
       }
     }
   }

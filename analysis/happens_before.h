@@ -13,7 +13,8 @@
 //   block       after kBlock or kSeen the host is after the target position
 //   graph       a launch's nodes come after what its command comes after, and after the nodes that
 //               they list; the command ends when all of them have. Signals and waits by value
-//               inside a graph follow the flag rule at their own place in it
+//               inside a graph follow the flag rule at their own place in it, with the values of
+//               that launch
 //
 // Calls marked implicit (legacy default stream, pageable copies) count as the others. Lane 0 of a
 // graph is the launching stream itself; lane n is a thread of its own for each stream, since
@@ -97,6 +98,7 @@ class HappensBefore {
   void find_hosts();
   void find_threads();
   void collect_signals();
+  void count_launches();
 
   // Clocks.
   Thread thread_of(runtime::Stream stream) const { return host_count_ + stream.id; }
@@ -119,6 +121,9 @@ class HappensBefore {
   bool run_command(const runtime::Call& call);
   bool run_graph(runtime::Stream stream, std::uint32_t operation);
   bool run_node(runtime::Stream stream, std::uint32_t operation, std::uint32_t node);
+  std::uint64_t value_of(const runtime::GraphNodeInfo& node, std::uint32_t operation) const {
+    return node.value + (node.cycle == 0 ? 0 : node.cycle * launches_before_[operation]);
+  }
   void visit(std::uint32_t operation, Thread thread, Tick* clock);
 
   const runtime::Operation& operation_of(const runtime::Call& call) const;
@@ -139,6 +144,7 @@ class HappensBefore {
   std::vector<Tick> stored_;
   std::vector<Signal> signals_;  // sorted
   bool signals_collected_ = false;
+  std::vector<std::uint32_t> launches_before_;  // by operation, where flags in graphs advance
 };
 
 }  // namespace syncopate::analysis

@@ -170,6 +170,21 @@ struct Columns<Stride> {
   }
 };
 
+/// What a node whose flag has a cycle has beyond the others.
+struct NodeCycle {
+  std::uint16_t node = 0;
+  std::uint64_t cycle = 0;
+};
+
+template <>
+struct Columns<NodeCycle> {
+  template <class Visit>
+  static void for_each(Visit&& visit) {
+    visit("node", &NodeCycle::node);
+    visit("cycle", &NodeCycle::cycle);
+  }
+};
+
 template <>
 struct Columns<runtime::Activity> {
   template <class Visit>

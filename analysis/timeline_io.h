@@ -11,7 +11,8 @@
 //   names                 the texts that name columns (name, site) index
 //   streams               label, kind, device
 //   buffers               label, memory, device, bytes
-//   graphs                a list of {label, nodes: {name, type, kind, lane, flag, value, after}}
+//   graphs                a list of {label, nodes: {name, type, kind, lane, flag, value, after}},
+//                         and, where there are any, cycles: {node, cycle}
 //   operations            name, kind, kind_in_graph, host, node, stream, step, graph, first_access,
 //                         access_count, bytes, issue_begin, issue_end, start, end
 //   calls                 type, implicit, host, operation, site, at_stream, at_sequence,

@@ -54,6 +54,13 @@ class Reader {
       place_ = "graphs";
       value(member(entry, "label"), graph.label);
       rows(entry, "nodes", graph.nodes);
+      if (entry.contains("cycles")) {
+        std::vector<NodeCycle> cycles;
+        rows(entry, "cycles", cycles);
+        place_ = "graphs.cycles";
+        for (row_ = 0; row_ < cycles.size(); ++row_) apply(cycles[row_], graph);
+        row_ = kNoRow;
+      }
       check(graph);
     }
     graphs_ = t.graphs.size();
@@ -182,6 +189,13 @@ class Reader {
     if (stride.width == 0 || stride.pitch <= stride.width) fail("rows without gaps between them");
     t.accesses[stride.access].pitch = stride.pitch;
     t.accesses[stride.access].width = stride.width;
+  }
+
+  void apply(const NodeCycle& entry, runtime::GraphInfo& graph) const {
+    if (entry.node >= graph.nodes.size()) {
+      fail(fmt::format("{} is out of range: there are {}", entry.node, graph.nodes.size()));
+    }
+    graph.nodes[entry.node].cycle = entry.cycle;
   }
 
   void check(const runtime::GraphInfo& graph) {

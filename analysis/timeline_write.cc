@@ -41,7 +41,14 @@ class TimelineWriter {
     put("\"graphs\":[");
     for (std::size_t i = 0; i < timeline_.graphs.size(); ++i) {
       put("{}{{\"label\":{},", i == 0 ? "" : ",\n", json_text(timeline_.graphs[i].label));
-      rows("nodes", timeline_.graphs[i].nodes, "}");
+      const auto& nodes = timeline_.graphs[i].nodes;
+      std::vector<NodeCycle> cycles;
+      for (std::size_t n = 0; n < nodes.size(); ++n) {
+        if (nodes[n].cycle == 0) continue;
+        cycles.push_back({static_cast<std::uint16_t>(n), nodes[n].cycle});
+      }
+      if (!cycles.empty()) rows("cycles", cycles);
+      rows("nodes", nodes, "}");
     }
     put("],\n");
     rows("operations", timeline_.operations);

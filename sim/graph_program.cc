@@ -25,6 +25,7 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
       case NodeType::kWaitFlag:
         node.flag = from.flag.id;
         node.value = from.value;
+        node.cycle = from.cycle;
         break;
     }
     node.predecessors = static_cast<std::uint16_t>(from.after.size());
@@ -48,6 +49,7 @@ std::uint32_t GraphProgram::take_launch(bool with_effects) {
   if (free_launches.empty()) {
     durations.resize(durations.size() + size());
     if (with_effects) effects.resize(effects.size() + nodes.size());
+    numbers.push_back(0);
     return launches++;
   }
   const std::uint32_t taken = free_launches.back();

@@ -18,6 +18,7 @@ struct GraphProgram {
     runtime::Nanos duration = 0;  ///< Nominal, with the costs of the capture.
     std::uint32_t flag = 0;
     std::uint64_t value = 0;
+    std::uint64_t cycle = 0;            ///< Added to the value for each earlier launch.
     std::uint32_t first_successor = 0;  ///< Into successors; they end where the next node's begin.
     std::uint16_t predecessors = 0;
     std::uint16_t missing = 0;  ///< Of the launch in flight: predecessors still to end.
@@ -47,6 +48,7 @@ struct GraphProgram {
 
   std::vector<runtime::Nanos> durations;
   std::vector<std::uint32_t> effects;  ///< Handles of Effects, where they are on.
+  std::vector<std::uint64_t> numbers;  ///< How many launches came before it.
   std::vector<std::uint32_t> free_launches;
   std::uint32_t launches = 0;  ///< Sets made so far.
 

@@ -376,9 +376,10 @@ void Machine::start_node(std::uint32_t index) {
   if (node.type == NodeType::kCopy) return run_copy(task, device, node.engine, duration);
 
   if (Operation* operation = operation_of(task)) operation->start = now_;
-  if (node.type == NodeType::kWaitFlag && hold_for_flag(task, node.flag, node.value)) return;
+  const std::uint64_t value = node.value + graph.numbers[graph.launch] * node.cycle;
+  if (node.type == NodeType::kWaitFlag && hold_for_flag(task, node.flag, value)) return;
   if (Operation* operation = operation_of(task)) operation->end = now_;
-  if (node.type == NodeType::kSignal) set_flag(node.flag, node.value);
+  if (node.type == NodeType::kSignal) set_flag(node.flag, value);
   end_node(index);
 }
 

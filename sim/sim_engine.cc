@@ -59,7 +59,7 @@ class SimEngine final : public runtime::Engine {
     machine_.add_stream(stream.id, device.id);
   }
   void create_event(Event, Device) override {}  // the front end binds waits to positions
-  void create_flag(Flag flag) override { machine_.add_flag(flag.id); }
+  void create_flag(Flag flag, std::uint64_t) override { machine_.add_flag(flag.id); }
   std::byte* allocate(Buffer buffer, Memory memory, std::uint64_t bytes, Device) override {
     if (effects_ == nullptr && memory == Memory::kDevice) return nullptr;
     return memory_.allocate(buffer, bytes);
@@ -222,6 +222,7 @@ StreamCommand SimEngine::reduce(int host, const Command& command) {
 std::uint32_t SimEngine::prepare_launch(int host, const Command& command) {
   GraphProgram& graph = machine_.graph(command.graph.id);
   const std::uint32_t launch = graph.take_launch(effects_ != nullptr);
+  graph.numbers[launch] = command.launch;
   Nanos* durations = graph.durations_of(launch);
   const NodeArgs* args = command.node_args.data();
   const NodeArgs* const args_end = args + command.node_args.size();

@@ -36,6 +36,7 @@ struct ActionGraph;
 
 struct GraphLaunch {
   const ActionGraph* graph = nullptr;
+  std::uint64_t number = 0;   ///< Of launches before it.
   bool nodes_logged = false;  ///< Whether the nodes have operations, just behind the graph's own.
 };
 
@@ -56,8 +57,12 @@ static_assert(std::is_trivially_copyable_v<Action>);
 /// into: one of the schedules that the script allows. It is one without overlap inside the graph,
 /// and a flag that a node waits for must not depend on a later node of the same graph.
 struct ActionGraph {
+  struct Node {
+    Action action;
+    std::uint64_t cycle = 0;  ///< Added to a flag's value for each earlier launch.
+  };
   std::string label;
-  std::vector<Action> nodes;
+  std::vector<Node> nodes;
 };
 
 }  // namespace syncopate::cpu

@@ -42,7 +42,7 @@ class CpuEngine final : public runtime::Engine {
   void create_stream(runtime::Stream stream, runtime::StreamKind kind,
                      runtime::Device device) override;
   void create_event(runtime::Event, runtime::Device) override {}
-  void create_flag(runtime::Flag flag) override;
+  void create_flag(runtime::Flag flag, std::uint64_t cycle) override;
   std::byte* allocate(runtime::Buffer buffer, runtime::Memory memory, std::uint64_t bytes,
                       runtime::Device device) override;
 
@@ -131,7 +131,7 @@ void CpuEngine::create_stream(runtime::Stream stream, runtime::StreamKind /*kind
   waiters_.push_back(&streams_[stream.id]->waiter());
 }
 
-void CpuEngine::create_flag(runtime::Flag flag) {
+void CpuEngine::create_flag(runtime::Flag flag, std::uint64_t /*cycle*/) {
   while (flags_.size() <= flag.id) flags_.emplace_back();
 }
 
@@ -180,7 +180,7 @@ Action CpuEngine::resolve(const HostState& host, const Command& command) {
     case Command::Type::kGraph: {
       const std::size_t first_node = std::size_t{command.operation} + 1;
       action.task = GraphLaunch{
-          host.graphs.at(command.graph.id).get(),
+          host.graphs.at(command.graph.id).get(), command.launch,
           host.operations != nullptr && first_node < host.operations->size()};  // logged by now
       break;
     }
@@ -219,7 +219,9 @@ Action CpuEngine::resolve(const runtime::GraphNode& node) {
 void CpuEngine::end_capture(int host_id, runtime::Graph graph, const runtime::GraphScript& script) {
   ActionGraph actions{script.label, {}};
   actions.nodes.reserve(script.nodes.size());
-  for (const runtime::GraphNode& node : script.nodes) actions.nodes.push_back(resolve(node));
+  for (const runtime::GraphNode& node : script.nodes) {
+    actions.nodes.push_back({resolve(node), node.cycle});
+  }
   auto& graphs = host(host_id).graphs;
   if (graphs.size() <= graph.id) graphs.resize(graph.id + 1);
   graphs[graph.id] = std::make_unique<const ActionGraph>(std::move(actions));

@@ -15,6 +15,12 @@ struct Overloaded : Fns... {
 
 constexpr std::size_t kFirstStamps = std::size_t{1} << 16;
 
+/// A signal or wait by value becomes one for a value that is higher by `amount`.
+void advance(Action& action, std::uint64_t amount) {
+  if (auto* signal = std::get_if<Signal>(&action.task)) signal->value += amount;
+  if (auto* wait = std::get_if<WaitTarget>(&action.task)) wait->value += amount;
+}
+
 }  // namespace
 
 StreamThread::StreamThread(runtime::Stream id, std::uint32_t device, std::size_t capacity,
@@ -100,9 +106,16 @@ void StreamThread::timed(std::uint32_t operation, Fn&& fn) {
 
 void StreamThread::run_graph(const GraphLaunch& launch, std::uint32_t operation) {
   const runtime::Nanos start = shared_.clock.now();
-  std::uint32_t node_operation = operation;
-  for (const Action& node : launch.graph->nodes) {
-    run(node, launch.nodes_logged ? ++node_operation : runtime::Command::kNoOperation);
+  std::uint32_t node_operation = launch.nodes_logged ? operation : runtime::Command::kNoOperation;
+  for (const ActionGraph::Node& node : launch.graph->nodes) {
+    if (launch.nodes_logged) ++node_operation;
+    if (node.cycle == 0) {
+      run(node.action, node_operation);
+    } else {
+      Action action = node.action;
+      advance(action, launch.number * node.cycle);
+      run(action, node_operation);
+    }
   }
   if (shared_.failure.stopped()) return;
   stamps_.push_back({operation, start, shared_.clock.now()});

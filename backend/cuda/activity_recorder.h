@@ -40,7 +40,7 @@ class ActivityRecorder {
   /// The calling thread is `host`'s; of other threads' calls only what they started is kept.
   virtual void name_host(int host) = 0;
   /// Before the run. The stream's device is the current one.
-  virtual void name_stream(cudaStream_t native, runtime::Stream stream, int device) = 0;
+  virtual void name_stream(cudaStream_t native, runtime::Stream stream, int gpu) = 0;
   /// In a capture on `native`: what the graph has got since the last call is the work of the
   /// script's node `node`. The first of a capture is node 0.
   virtual void name_nodes(cudaStream_t native, std::uint16_t node) = 0;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -27,6 +28,11 @@ namespace {
 using runtime::Command;
 using runtime::Interval;
 using runtime::Nanos;
+
+// A device has this many queues at most, and streams beyond them share one, where a stream that a
+// flag holds also holds the others. CUDA gives 8 unless asked before it starts.
+constexpr auto kQueues = "32";
+void ask_for_queues() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", kQueues, /*overwrite=*/0); }
 
 constexpr auto kFailurePoll = std::chrono::microseconds(200);
 
@@ -63,9 +69,11 @@ class OnlyEngine {
 class CudaEngine final : public runtime::Engine {
  public:
   explicit CudaEngine(const CudaOptions& options) {
+    const int gpus = options.gpus == 0 ? options.devices : options.gpus;
     for (int device = 0; device < options.devices; ++device) {
-      SYNCOPATE_CUDA_CALL(cudaSetDevice(device));
-      reach_peers(device, options.devices);
+      gpus_.push_back(device % gpus);
+      use(device);
+      if (device < gpus) reach_peers(device, gpus);
       hosts_.push_back(std::make_unique<HostState>());
     }
     if (!options.activities) return;
@@ -82,29 +90,29 @@ class CudaEngine final : public runtime::Engine {
                      runtime::Device device) override {
     StreamState& state = at(streams_, stream.id);
     state.device = static_cast<int>(device.id);
-    SYNCOPATE_CUDA_CALL(cudaSetDevice(state.device));
+    use(state.device);
     if (kind == runtime::StreamKind::kLegacyDefault) {
       state.native = cudaStreamLegacy;
     } else {
       state.owned = make_stream(kind);
       state.native = state.owned.get();
     }
-    if (recorder_) recorder_->name_stream(state.native, stream, state.device);
+    if (recorder_) recorder_->name_stream(state.native, stream, gpu_of(state.device));
   }
 
   void create_event(runtime::Event event, runtime::Device device) override {
-    SYNCOPATE_CUDA_CALL(cudaSetDevice(static_cast<int>(device.id)));
+    use(static_cast<int>(device.id));
     at(events_, event.id) = {make_event(EventUse::kOrder), make_event(EventUse::kOrder)};
   }
 
-  void create_flag(runtime::Flag flag) override { flags_.create(flag); }
+  void create_flag(runtime::Flag flag, std::uint64_t cycle) override { flags_.create(flag, cycle); }
 
   std::byte* allocate(runtime::Buffer buffer, runtime::Memory memory, std::uint64_t bytes,
                       runtime::Device device) override {
     std::byte*& base = at(bases_, buffer.id);
     switch (memory) {
       case runtime::Memory::kDevice:
-        SYNCOPATE_CUDA_CALL(cudaSetDevice(static_cast<int>(device.id)));
+        use(static_cast<int>(device.id));
         device_memory_.push_back(make_device_memory(bytes));
         base = static_cast<std::byte*>(device_memory_.back().get());
         return nullptr;
@@ -205,7 +213,7 @@ class CudaEngine final : public runtime::Engine {
 
   void run(int hosts, const std::function<void(int host)>& main) override {
     for (int device = 0; device < device_count(); ++device) {
-      SYNCOPATE_CUDA_CALL(cudaSetDevice(device));
+      use(device);
       SYNCOPATE_CUDA_CALL(cudaDeviceSynchronize());  // zero fills may be under way
       state_of(device).stamps.open();
     }
@@ -224,7 +232,7 @@ class CudaEngine final : public runtime::Engine {
     guarded([&] { stop_recording(); });
     for (int device = 0; device < device_count(); ++device) {
       guarded([&] {
-        SYNCOPATE_CUDA_CALL(cudaSetDevice(device));
+        use(device);
         state_of(device).stamps.close();
       });
     }
@@ -269,6 +277,9 @@ class CudaEngine final : public runtime::Engine {
     std::vector<OwnedGraphExec> graphs;  // by id; those of other hosts are empty here
   };
 
+  // Makes a device of the runtime the current one of this thread.
+  void use(int device) const { SYNCOPATE_CUDA_CALL(cudaSetDevice(gpu_of(device))); }
+  int gpu_of(int device) const { return gpus_[static_cast<std::size_t>(device)]; }
   HostState& state_of(int host) { return *hosts_[static_cast<std::size_t>(host)]; }
   cudaStream_t native(runtime::Stream stream) const { return streams_[stream.id].native; }
   cudaEvent_t event_for(const HostState& state, runtime::Event event) const {
@@ -392,7 +403,7 @@ class CudaEngine final : public runtime::Engine {
 
   void run_host(int host, const std::function<void(int host)>& main) {
     const bool fine = guarded([&] {
-      SYNCOPATE_CUDA_CALL(cudaSetDevice(host));
+      use(host);
       if (recorder_) recorder_->name_host(host);
       main(host);
     });
@@ -408,7 +419,7 @@ class CudaEngine final : public runtime::Engine {
   }
 
   void drain(int device) {
-    SYNCOPATE_CUDA_CALL(cudaSetDevice(device));
+    use(device);
     if (failure_) {
       for (const StreamState& stream : streams_) {
         if (stream.device != device) continue;
@@ -437,6 +448,7 @@ class CudaEngine final : public runtime::Engine {
   std::vector<EventPair> events_;
   std::vector<StreamState> streams_;
   std::vector<std::unique_ptr<HostState>> hosts_;  // one a device
+  std::vector<int> gpus_;                          // by device: which GPU it is
 
   Nanos origin_ = steady_now();
   Nanos end_ = 0;
@@ -448,6 +460,7 @@ class CudaEngine final : public runtime::Engine {
 }  // namespace
 
 int visible_devices() {
+  ask_for_queues();
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
     cudaGetLastError();
@@ -457,7 +470,13 @@ int visible_devices() {
 }
 
 std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options) {
+  ask_for_queues();
   if (options.devices < 1) throw runtime::UsageError("a CUDA engine needs at least one device");
+  if (options.gpus < 0 || options.gpus > options.devices) {
+    throw runtime::UsageError("a CUDA engine of " + std::to_string(options.devices) +
+                              " devices on " + std::to_string(options.gpus) + " GPUs");
+  }
+  const int needed = options.gpus == 0 ? options.devices : options.gpus;
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
@@ -466,9 +485,9 @@ std::unique_ptr<runtime::Engine> make_cuda_engine(const CudaOptions& options) {
         std::string("no CUDA device: ") +
         cudaGetErrorString(status == cudaSuccess ? cudaErrorNoDevice : status));
   }
-  if (count < options.devices) {
+  if (count < needed) {
     throw runtime::UnavailableError("no CUDA device " + std::to_string(count) +
-                                    ": the program asks for " + std::to_string(options.devices) +
+                                    ": the program asks for " + std::to_string(needed) +
                                     ", this machine has " + std::to_string(count));
   }
   return std::make_unique<CudaEngine>(options);

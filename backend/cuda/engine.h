@@ -13,13 +13,16 @@ namespace syncopate::cuda {
 int visible_devices();
 
 struct CudaOptions {
-  int devices = 1;                                 ///< The runtime's device d is CUDA's device d.
+  int devices = 1;
+  /// GPUs that they are spread over: device d is GPU d mod gpus. 0: a GPU each. Fewer GPUs than
+  /// devices are for tests: ranks that share one also share its time.
+  int gpus = 0;
   std::optional<ActivityOptions> activities = {};  ///< To have kernels and calls in the timeline.
 };
 
-/// An engine on `options.devices` GPUs, one host thread each. Throws UnavailableError
-/// ("no CUDA device ...") when there are fewer, and UsageError while another engine exists: what a
-/// capture forbids it forbids all of a process.
+/// An engine of `options.devices` devices, one host thread each. Throws UnavailableError
+/// ("no CUDA device ...") when there are too few GPUs, and UsageError while another engine exists:
+/// what a capture forbids it forbids all of a process.
 ///
 /// Streams, events, the legacy default stream and graphs are CUDA's own, since their rules are what
 /// the front end follows. What is particular to this engine:

@@ -41,6 +41,7 @@ struct Command {
   Region dst, src;                         ///< kCopy.
   Graph graph;                             ///< kGraph.
   std::span<const NodeArgs> node_args;     ///< kGraph.
+  std::uint64_t launch = 0;                ///< kGraph: how often it was launched before.
   Event event;                             ///< kWait: for engines with events of their own.
   Position target;                         ///< kWait: never past what has been enqueued.
   Flag flag;                               ///< kSignal, kWaitFlag.
@@ -59,6 +60,7 @@ struct GraphNode {
   Region dst, src;
   Flag flag;
   std::uint64_t value = 0;
+  std::uint64_t cycle = 0;
   std::vector<std::uint16_t> after;
 };
 

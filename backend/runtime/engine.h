@@ -45,7 +45,8 @@ class Engine {
 
   virtual void create_stream(Stream stream, StreamKind kind, Device device) = 0;
   virtual void create_event(Event event, Device device) = 0;
-  virtual void create_flag(Flag flag) = 0;
+  /// `cycle` as in Runtime::make_flag.
+  virtual void create_flag(Flag flag, std::uint64_t cycle) = 0;
   /// Zero-filled memory, owned by the engine. Returns its base for host access (pinned, pageable;
   /// device memory where the engine keeps that on the host) or null.
   virtual std::byte* allocate(Buffer buffer, Memory memory, std::uint64_t bytes, Device device) = 0;

@@ -91,7 +91,7 @@ void Host::launch(Graph graph, Stream stream, Name name, std::span<const NodeArg
   const auto found = std::find_if(graphs_.begin(), graphs_.end(),
                                   [graph](const GraphState& g) { return g.graph == graph; });
   if (found == graphs_.end()) throw UsageError("launch: not a graph of this host");
-  const GraphState& state = *found;
+  GraphState& state = *found;
 
   Command command;
   command.type = Command::Type::kGraph;
@@ -99,6 +99,7 @@ void Host::launch(Graph graph, Stream stream, Name name, std::span<const NodeArg
   command.name = name;
   command.graph = graph;
   command.node_args = args;
+  command.launch = state.launches;
   Access scratch;
   if (state.workspace) {
     scratch = write(state.workspace, 0, runtime_.timeline_.buffers[state.workspace.id].bytes);
@@ -131,6 +132,7 @@ void Host::launch(Graph graph, Stream stream, Name name, std::span<const NodeArg
     }
   }
   const Position at = put(stream, command);
+  ++state.launches;
   if (log_all_) {
     Call& call = log(CallType::kEnqueue, "");
     call.operation = command.operation;
@@ -214,6 +216,7 @@ void Host::use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value,
     GraphNode& node = add_node(stream, use, OperationKind::kKernel, site);
     node.flag = flag;
     node.value = value;
+    node.cycle = runtime_.flag_cycles_[flag.id];
     if (engine_.captures_natively()) engine_.enqueue(id_, stream, command);
     return;
   }
@@ -305,7 +308,7 @@ Graph Host::end_capture(std::string label) {
   script_.label = std::move(label);
   const Graph graph{runtime_.next_graph_++};
   engine_.end_capture(id_, graph, script_);
-  graphs_.push_back({graph, capture_workspace_, std::move(script_)});
+  graphs_.push_back({graph, capture_workspace_, std::move(script_), 0});
   leave_capture();
   return graph;
 }

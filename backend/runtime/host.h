@@ -15,7 +15,7 @@
 // - In a capture: launch, copy, record, wait, signal and wait-by-value only, on streams joined to
 //   the capture's origin by events; not on the legacy default stream. Waiting for an event of
 //   outside, synchronizing, and leaving a forked stream unjoined are UsageErrors. A flag's value is
-//   baked in.
+//   baked in, unless the flag has a cycle (Runtime::make_flag).
 #pragma once
 
 #include <cstddef>
@@ -128,6 +128,7 @@ class Host {
     Graph graph;
     Buffer workspace;
     GraphScript script;
+    std::uint64_t launches = 0;
   };
 
   Nanos begin_span(std::span<const Access> accesses);

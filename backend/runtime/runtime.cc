@@ -43,10 +43,10 @@ Event Runtime::make_event(Device device) {
   return event;
 }
 
-Flag Runtime::make_flag() {
-  const Flag flag{flags_};
-  engine_->create_flag(flag);
-  ++flags_;
+Flag Runtime::make_flag(std::uint64_t cycle) {
+  const Flag flag{static_cast<std::uint32_t>(flag_cycles_.size())};
+  engine_->create_flag(flag, cycle);
+  flag_cycles_.push_back(cycle);
   return flag;
 }
 
@@ -99,7 +99,7 @@ void Runtime::collect(std::deque<Host>& hosts) {
       info.nodes.reserve(state.script.nodes.size());
       for (GraphNode& node : state.script.nodes) {
         info.nodes.push_back({node.name, node.type, node.kind, node.lane, node.flag, node.value,
-                              std::move(node.after)});
+                              node.cycle, std::move(node.after)});
       }
     }
     if (timeline_.operations.empty()) {  // one host: nothing to merge

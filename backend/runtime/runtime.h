@@ -46,7 +46,10 @@ class Runtime {
   /// The legacy default stream of `device` always exists: make_stream(kLegacyDefault) returns it.
   Stream make_stream(Device device, StreamKind kind, std::string label);
   Event make_event(Device device);
-  Flag make_flag();
+  /// A counter at 0. With `cycle` each of its values is waited for once, by one stream, and value
+  /// v is signalled only behind the wait for v - cycle: what a ring of slots does. In a graph the
+  /// values of such a flag advance by `cycle` with each launch; those of others are baked in.
+  Flag make_flag(std::uint64_t cycle = 0);
   /// Zero-filled. Throws UnavailableError when the memory is not to be had.
   Buffer make_buffer(Device device, Memory memory, std::uint64_t bytes, std::string label);
   /// Host address of a pinned or pageable buffer, for use inside host spans that declare it; null
@@ -76,7 +79,7 @@ class Runtime {
   std::vector<std::byte*> host_data_;
   std::vector<Stream> default_streams_;  // per device, made on demand
   std::vector<Device> event_devices_;
-  std::uint32_t flags_ = 0;
+  std::vector<std::uint64_t> flag_cycles_;
   std::atomic<std::uint32_t> next_graph_ = 0;  // hosts capture at the same time
 };
 

@@ -81,7 +81,8 @@ struct Call {
 
 /// One node of a captured graph. `lane` numbers the captured streams from 0, the capture's origin.
 /// `after` lists nodes (indices below this one) that must end before this one starts; the node
-/// before it in its lane is among them. Signals and waits by value are nodes too.
+/// before it in its lane is among them. Signals and waits by value are nodes too: in the n-th
+/// launch of the graph, counted from 0, they are about `value` + n * `cycle`.
 enum class NodeType : std::uint8_t { kKernel, kCopy, kSignal, kWaitFlag };
 struct GraphNodeInfo {
   Name name = "";
@@ -90,6 +91,7 @@ struct GraphNodeInfo {
   std::uint16_t lane = 0;
   Flag flag;
   std::uint64_t value = 0;
+  std::uint64_t cycle = 0;
   std::vector<std::uint16_t> after;
 };
 

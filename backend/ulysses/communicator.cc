@@ -21,12 +21,12 @@ runtime::Name scatter_name(Tensor tensor) {
 }  // namespace
 
 CommunicatorGroup::CommunicatorGroup(runtime::Runtime& runtime, std::vector<Landing> landings,
-                                     const CommunicatorSites& sites)
+                                     std::uint64_t tickets, const CommunicatorSites& sites)
     : landings_(std::move(landings)), sites_(sites) {
   for (std::size_t i = 0; i < landings_.size() * landings_.size(); ++i) {
-    arrived_.push_back(runtime.make_flag());
+    arrived_.push_back(runtime.make_flag(tickets));
+    free_.push_back(runtime.make_flag(tickets));
   }
-  for (std::size_t i = 0; i < landings_.size(); ++i) free_.push_back(runtime.make_flag());
 }
 
 // Every rank begins with its right neighbour, so that no two copy to one rank at the same time; its
@@ -39,7 +39,7 @@ Ticket Communicator::begin(Host& host, Stream stream, Ticket free_after, Copies&
   for (std::uint32_t step = 1; step <= group_.world(); ++step) {
     const std::uint32_t destination = (rank_ + step) % group_.world();
     if (free_after > 0) {
-      host.wait(stream, group_.free(destination), free_after, group_.sites().wait_free);
+      host.wait(stream, group_.free(destination, rank_), free_after, group_.sites().wait_free);
     }
     copies(destination);
     if (destination == rank_) continue;  // the stream itself orders it
@@ -130,7 +130,9 @@ void Communicator::finish(Host& host) {
 }
 
 void Communicator::release(Host& host, Stream stream, Ticket ticket) {
-  host.signal(stream, group_.free(rank_), ticket, group_.sites().signal_free);
+  for (std::uint32_t source = 0; source < group_.world(); ++source) {
+    host.signal(stream, group_.free(rank_, source), ticket, group_.sites().signal_free);
+  }
 }
 
 }  // namespace syncopate::ulysses

@@ -6,7 +6,10 @@
 // Collectives are numbered: a *ticket* counts those of a communicator from 1, the same for all
 // ranks, which must begin the same ones in the same order. Flags carry tickets and only grow.
 //   arrived[destination][source]  the source's part of that ticket has landed at the destination
-//   free[destination]             what landed up to that ticket has been read there
+//   free[destination][source]     what landed there up to that ticket has been read: the source may
+//                                 write there again
+// Each value is waited for once, so that a graph of a pass can be launched again and again
+// (Runtime::make_flag).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +37,9 @@ struct Landing {
 /// What the ranks of a communicator share: their landing memory and flags. Immutable once made.
 class CommunicatorGroup {
  public:
-  /// One landing a rank. Makes its flags: before the run, from one thread.
-  CommunicatorGroup(runtime::Runtime& runtime, std::vector<Landing> landings,
+  /// One landing a rank. `tickets` is the number of collectives in each pass. Makes its flags:
+  /// before the run, from one thread.
+  CommunicatorGroup(runtime::Runtime& runtime, std::vector<Landing> landings, std::uint64_t tickets,
                     const CommunicatorSites& sites);
 
   std::uint32_t world() const { return static_cast<std::uint32_t>(landings_.size()); }
@@ -44,19 +48,21 @@ class CommunicatorGroup {
   runtime::Flag arrived(std::uint32_t destination, std::uint32_t source) const {
     return arrived_[destination * world() + source];
   }
-  runtime::Flag free(std::uint32_t destination) const { return free_[destination]; }
+  runtime::Flag free(std::uint32_t destination, std::uint32_t source) const {
+    return free_[destination * world() + source];
+  }
 
  private:
   std::vector<Landing> landings_;
   CommunicatorSites sites_;
   std::vector<runtime::Flag> arrived_;  // by destination, then source
-  std::vector<runtime::Flag> free_;     // by destination
+  std::vector<runtime::Flag> free_;     // likewise
 };
 
 /// Where a scatter lands: the same slot of every rank's workspace.
 struct Slot {
   std::uint32_t index = 0;
-  Ticket last = 0;  ///< The last collective that landed there; 0: none so far.
+  Ticket last = 0;  ///< The last collective that landed there, to wait for; 0: none.
 };
 
 /// One rank's end of a communicator. Collectives only enqueue; they return at once and never
@@ -93,7 +99,8 @@ class Communicator {
   /// Throws UlyssesError kCollectiveInFlight when there is none.
   void finish(runtime::Host& host);
 
-  /// When `stream` gets here, what landed at this rank up to `ticket` may be overwritten.
+  /// When `stream` gets here, what landed at this rank up to `ticket` may be overwritten. For each
+  /// ticket that a later slot waits for, and no other.
   void release(runtime::Host& host, runtime::Stream stream, Ticket ticket);
 
  private:

@@ -6,7 +6,7 @@ using runtime::Host;
 using runtime::Stream;
 
 RankPass::RankPass(const HeadChunkLayout& layout, const Attention& attention, bool causal,
-                   std::uint32_t rank, const RankBuffers& buffers, std::uint32_t slots,
+                   std::uint32_t rank, const RankBuffers& buffers, const Slots& slots,
                    const CommunicatorGroup& inputs, const CommunicatorGroup& outputs)
     : layout_(layout),
       attention_(attention),
@@ -14,7 +14,8 @@ RankPass::RankPass(const HeadChunkLayout& layout, const Attention& attention, bo
       slot_bytes_(layout.slot_bytes(rank)),
       inputs_(inputs, rank),
       outputs_(outputs, rank),
-      last_(slots, 0) {
+      last_(slots.count, 0),
+      guarded_(slots.guarded) {
   bands_.reserve(layout.bands());
   for (std::uint32_t index = 0; index < layout.bands(); ++index) {
     Band& band = bands_.emplace_back();
@@ -27,41 +28,41 @@ RankPass::RankPass(const HeadChunkLayout& layout, const Attention& attention, bo
   }
 }
 
-Slot RankPass::next_slot() {
-  const auto index = static_cast<std::uint32_t>(scattered_++ % last_.size());
-  return {index, last_[index]};
+// The same in every pass: a graph of one is a graph of all.
+Slot RankPass::slot_of(std::uint32_t band) const {
+  const std::uint32_t index = band % slots();
+  return {index, guarded_ ? last_[index] : 0};
 }
 
-void RankPass::landed(std::uint32_t band, const Slot& slot, Ticket ticket) {
-  bands_[band].slot = slot.index;
+void RankPass::landed(std::uint32_t band, Ticket ticket) {
   bands_[band].ticket = ticket;
-  last_[slot.index] = ticket;
+  last_[band % slots()] = ticket;
 }
 
 void RankPass::scatter(Host& host, Stream stream, std::uint32_t band) {
-  const Slot slot = next_slot();
   const Ticket ticket = inputs_.scatter_qkv_head_chunk(host, stream, layout_, band, buffers_.q,
-                                                       buffers_.k, buffers_.v, slot);
+                                                       buffers_.k, buffers_.v, slot_of(band));
   inputs_.finish(host);
-  landed(band, slot, ticket);
+  landed(band, ticket);
 }
 
 void RankPass::scatter_one_by_one(Host& host, Stream stream, std::uint32_t band) {
-  const Slot slot = next_slot();
+  Slot slot = slot_of(band);
   Ticket ticket = 0;
   const auto scatter = [&](Tensor tensor, runtime::Buffer x) {
     ticket = inputs_.scatter_heads(host, stream, layout_, band, tensor, x, slot);
     inputs_.finish(host);
+    slot.last = 0;  // waited for
   };
   scatter(Tensor::kQ, buffers_.q);
   scatter(Tensor::kK, buffers_.k);
   scatter(Tensor::kV, buffers_.v);
-  landed(band, slot, ticket);
+  landed(band, ticket);
 }
 
 void RankPass::attend(Host& host, Stream stream, std::uint32_t index) {
   const Band& band = bands_[index];
-  const std::uint64_t slot = band.slot * slot_bytes_;
+  const std::uint64_t slot = index % slots() * slot_bytes_;
   const auto reads = [&](const runtime::Region& part) {
     return runtime::read(buffers_.workspace, slot + part.offset, slot + part.end());
   };
@@ -70,7 +71,7 @@ void RankPass::attend(Host& host, Stream stream, std::uint32_t index) {
       runtime::write(buffers_.attended, band.output.offset, band.output.end())};
   host.launch(stream, "attention", attention_cost(band.attention), accesses,
               attention_.kernel(band.attention, {buffers_.workspace, slot, buffers_.attended}));
-  inputs_.release(host, stream, band.ticket);
+  if (guarded_) inputs_.release(host, stream, band.ticket);
 }
 
 void RankPass::gather(Host& host, Stream stream, std::uint32_t band) {

@@ -12,6 +12,15 @@
 
 namespace syncopate::ulysses {
 
+/// How a rank's workspace is divided: band b lands in slot b mod `count`.
+struct Slots {
+  std::uint32_t count = 1;  ///< At least 1; the same for all ranks.
+  /// Whether a scatter must wait until its slot has been read. Not where what the pass waits for
+  /// anyway says so: with a slot for each band, or with all in one stream, a scatter comes behind
+  /// gathers of every rank, and those behind the attention that read the slot.
+  bool guarded = true;
+};
+
 /// The buffers of one rank. `workspace` is written by other ranks' scatters.
 struct RankBuffers {
   runtime::Buffer q, k, v;
@@ -23,9 +32,9 @@ struct RankBuffers {
 /// may be at different stages. Not thread-safe: used by its rank's host.
 class RankPass {
  public:
-  /// All references must outlive it. `slots` at least 1; all ranks have the same number.
+  /// All references must outlive it.
   RankPass(const HeadChunkLayout& layout, const Attention& attention, bool causal,
-           std::uint32_t rank, const RankBuffers& buffers, std::uint32_t slots,
+           std::uint32_t rank, const RankBuffers& buffers, const Slots& slots,
            const CommunicatorGroup& inputs, const CommunicatorGroup& outputs);
   RankPass(const RankPass&) = delete;
   RankPass& operator=(const RankPass&) = delete;
@@ -48,12 +57,11 @@ class RankPass {
   struct Band {
     AttentionBand attention;
     runtime::Region q, k, v, output;  // in a slot; in `attended`
-    std::uint32_t slot = 0;           // of the pass under way …
-    Ticket ticket = 0;                // … and its last scatter
+    Ticket ticket = 0;                // its newest scatter
   };
 
-  Slot next_slot();
-  void landed(std::uint32_t band, const Slot& slot, Ticket ticket);
+  Slot slot_of(std::uint32_t band) const;
+  void landed(std::uint32_t band, Ticket ticket);
 
   const HeadChunkLayout& layout_;
   const Attention& attention_;
@@ -63,7 +71,7 @@ class RankPass {
   Communicator outputs_;
   std::vector<Band> bands_;
   std::vector<Ticket> last_;  // by slot: the last collective that landed there
-  std::uint64_t scattered_ = 0;
+  bool guarded_;
 };
 
 }  // namespace syncopate::ulysses

@@ -24,6 +24,11 @@ std::uint32_t slots_for(const UlyssesOptions& options, std::uint32_t bands) {
   return options.slots == 0 ? bands : std::min(options.slots, bands);
 }
 
+/// Collectives that scatter in a pass.
+std::uint64_t scatters_of(StrategyKind strategy, std::uint32_t bands) {
+  return strategy == StrategyKind::kOrdinary ? std::uint64_t{3} * bands : bands;
+}
+
 void check_apart(std::uint32_t rank, runtime::Buffer output, std::uint32_t other,
                  const RankTensors& others) {
   const char* shared = nullptr;
@@ -60,7 +65,8 @@ void check_tensors(const HeadChunkLayout& layout, const std::vector<RankTensors>
 Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attention& attention,
                  const UlyssesOptions& options, const std::vector<RankTensors>& ranks)
     : layout_(chunks(options.strategy) ? layout : layout.whole()),
-      slots_(slots_for(options, layout_.bands())) {
+      slots_(slots_for(options, layout_.bands())),
+      graphs_(options.graphs) {
   check_tensors(layout_, ranks);
   std::vector<Landing> workspaces, outputs;
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
@@ -70,8 +76,11 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
                           bytes});
     outputs.push_back({ranks[rank].output.buffer, layout_.bytes(Tensor::kOutput, rank)});
   }
-  inputs_ = std::make_unique<CommunicatorGroup>(runtime, workspaces, kInputSites);
-  outputs_ = std::make_unique<CommunicatorGroup>(runtime, outputs, kOutputSites);
+  inputs_ = std::make_unique<CommunicatorGroup>(
+      runtime, workspaces, scatters_of(options.strategy, layout_.bands()), kInputSites);
+  outputs_ = std::make_unique<CommunicatorGroup>(runtime, outputs, layout_.bands(), kOutputSites);
+  const Slots slots = {slots_,
+                       options.strategy == StrategyKind::kChunkOverlap && slots_ < layout_.bands()};
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
     const RankTensors& tensors = ranks[rank];
     const RankBuffers buffers = {
@@ -79,9 +88,10 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
         runtime.make_buffer(Device{rank}, Memory::kDevice, layout_.attended_bytes(),
                             "attended" + std::to_string(rank))};
     ranks_.push_back(
-        {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots_,
+        {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots,
                                     *inputs_, *outputs_),
-         make_strategy(options.strategy, layout_.bands(), runtime, Device{rank}, tensors.caller)});
+         make_strategy(options.strategy, layout_.bands(), runtime, Device{rank}, tensors.caller),
+         tensors.caller});
   }
 }
 
@@ -91,7 +101,17 @@ void Ulysses::pass(runtime::Host& host) {
                                                        host.device().id, ranks_.size()));
   }
   Rank& rank = ranks_[host.device().id];
-  rank.strategy->enqueue(host, *rank.pass);
+  if (!graphs_ || !rank.warm) {
+    rank.warm = true;
+    rank.strategy->enqueue(host, *rank.pass);
+    return;
+  }
+  if (!rank.graph) {
+    rank.graph = host.capture(rank.caller, {}, "pass", [&](runtime::Host& capturing) {
+      rank.strategy->enqueue(capturing, *rank.pass);
+    });
+  }
+  host.launch(rank.graph, rank.caller, "pass", {});
 }
 
 }  // namespace syncopate::ulysses

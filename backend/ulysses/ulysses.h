@@ -22,6 +22,8 @@ struct UlyssesOptions {
   /// never wait for attention. Other strategies hold one.
   std::uint32_t slots = 0;
   bool causal = false;
+  /// Passes from the second on are launches of a CUDA graph of the whole pass.
+  bool graphs = false;
 };
 
 /// A caller's tensor, [batch, token, head, dim], dense, on its rank's device.
@@ -50,8 +52,8 @@ class Ulysses {
   Ulysses& operator=(const Ulysses&) = delete;
 
   /// Enqueues a pass of the host's rank. All ranks must make the same number of passes. Returns at
-  /// once; thread-safe between different hosts. Throws UlyssesError kNoSuchBand to a host without a
-  /// rank.
+  /// once, but for the second one with graphs, which is captured; thread-safe between different
+  /// hosts. Throws UlyssesError kNoSuchBand to a host without a rank.
   void pass(runtime::Host& host);
 
   /// The layout that the strategy runs.
@@ -66,10 +68,14 @@ class Ulysses {
   struct Rank {
     std::unique_ptr<RankPass> pass;
     std::unique_ptr<Strategy> strategy;
+    runtime::Stream caller;
+    bool warm = false;          // it has made a pass
+    runtime::Graph graph = {};  // of a pass, once captured
   };
 
   HeadChunkLayout layout_;
   std::uint32_t slots_;
+  bool graphs_;
   std::unique_ptr<CommunicatorGroup> inputs_;
   std::unique_ptr<CommunicatorGroup> outputs_;
   std::vector<Rank> ranks_;

@@ -375,6 +375,26 @@ TEST(GraphFlags, LanesOfTwoGraphsThatAnswerEachOtherDoNotHoldEachOtherUp) {
   EXPECT_THAT(races_of(p), IsEmpty());
 }
 
+TEST(GraphFlags, WithACycleEachLaunchIsOrderedAfterTheSignalOfItsOwnValue) {
+  const auto races = [](std::uint64_t cycle) {
+    Program p;
+    const Stream s = p.stream("s"), t = p.stream("t");
+    const Buffer x = p.buffer("x");
+    GraphNodeInfo wait = flag_node(NodeType::kWaitFlag, 0, {}, Flag{0}, 1);
+    wait.cycle = cycle;
+    const Graph graph = p.graph("g", {wait, node("use", 0, {0})});
+    for (std::uint64_t value = 1; value <= 2; ++value) {
+      p.launch(t, "make", {write(x, 8 * value, 8 * value + 8)});
+      p.signal(t, Flag{0}, value);
+    }
+    p.launch_graph(graph, s, "first", {}, {{}, {read(x, 8, 16)}});
+    p.launch_graph(graph, s, "second", {}, {{}, {read(x, 16, 24)}});
+    return races_of(p);
+  };
+  EXPECT_THAT(races(1), IsEmpty());
+  EXPECT_THAT(races(0), ElementsAre("RAW x make->use"));  // the second waits for 1 again
+}
+
 TEST(GraphFlags, AGraphThatIsNeverLetPassIsNamed) {
   Program p;
   const Graph graph = p.graph("g", {flag_node(NodeType::kWaitFlag, 0, {}, Flag{3}, 7)});

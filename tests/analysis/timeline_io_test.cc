@@ -60,6 +60,7 @@ Timeline sample() {
   second.lane = 1;
   second.flag = Flag{4};
   second.value = 1ULL << 63U;
+  second.cycle = 3;
   second.after = {0};
   const Graph graph = p.graph("graph", {first, second});
   p.on(0).step(3).launch(s, "kernel", {write(x, 0, UINT64_MAX), read(x, 5, 6)});
@@ -114,6 +115,7 @@ TEST_F(TimelineFile, ComesBackAsItWas) {
   EXPECT_EQ(node.lane, 1);
   EXPECT_EQ(node.flag, Flag{4});
   EXPECT_EQ(node.value, 1ULL << 63U);
+  EXPECT_EQ(node.cycle, 3);
   EXPECT_EQ(node.after, std::vector<std::uint16_t>{0});
   ASSERT_EQ(out.operations.size(), in.operations.size());
   for (std::size_t i = 0; i < in.operations.size(); ++i) {

@@ -33,6 +33,30 @@ TEST(CpuGraph, RunsItsNodesInOrderAtEachLaunch) {
   EXPECT_EQ(*runtime->host_data<int>(out), 1212);
 }
 
+TEST(CpuGraph, WithACycleEachLaunchWaitsForAValueOfItsOwn) {
+  const auto runtime = make_runtime();
+  const Stream origin = make_stream(*runtime);
+  const Stream other = make_stream(*runtime);
+  const Flag there = runtime->make_flag(1), back = runtime->make_flag(1);
+  const Buffer cell = make_ints(*runtime, Memory::kDevice, 1);
+  const Buffer out = make_ints(*runtime, Memory::kPinned, 1);
+  run(*runtime, {[&](Host& host) {
+    const Graph graph = host.capture(origin, Buffer{}, "graph", [&](Host& h) {
+      h.wait(origin, there, 1, "wait");
+      launch(h, origin, "two", append(cell, 0, 2));
+      h.signal(origin, back, 1, "signal");
+    });
+    for (std::uint64_t launched = 1; launched <= 3; ++launched) {
+      host.launch(graph, origin, "launch", {});
+      launch(host, other, "one", append(cell, 0, 1));
+      host.signal(other, there, launched, "signal");
+      host.wait(other, back, launched, "wait");
+    }
+    host.copy(other, "d2h", ints(out, 1), ints(cell, 1));
+  }});
+  EXPECT_EQ(*runtime->host_data<int>(out), 121212);
+}
+
 TEST(CpuGraph, ForksAndJoins) {
   const auto runtime = make_runtime();
   const Stream origin = make_stream(*runtime);

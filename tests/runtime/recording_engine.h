@@ -26,7 +26,7 @@ class RecordingEngine final : public Engine {
   int device_count() const override { return devices_; }
   void create_stream(Stream, StreamKind, Device) override {}
   void create_event(Event, Device) override {}
-  void create_flag(Flag) override {}
+  void create_flag(Flag, std::uint64_t) override {}
   std::byte* allocate(Buffer, Memory, std::uint64_t bytes, Device) override {
     return memory_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
   }

@@ -149,5 +149,35 @@ TEST(Graphs, SignalAndWaitForFlagsInside) {
   expect_times(machine.find("wait ready"), 0, 5'000);
 }
 
+// A flag with a cycle: the n-th launch is about values that are n cycles higher.
+TEST(Graphs, EachLaunchWaitsForValuesOfItsOwn) {
+  VirtualMachine machine(HardwareProfile{});
+  const Stream a = machine.stream(), b = machine.stream();
+  const Flag ready = machine->make_flag(2), done = machine->make_flag(1);
+  machine.run([&](Host& host) {
+    const Graph graph = host.capture(a, Buffer{}, "graph", [&](Host& captured) {
+      captured.wait(a, ready, 1, "wait 1");
+      launch(captured, a, "first", 1'000);
+      captured.wait(a, ready, 2, "wait 2");
+      launch(captured, a, "second", 1'000);
+      captured.signal(a, done, 1, "signal done");
+    });
+    for (int i = 0; i < 3; ++i) host.launch(graph, a, "graph", {});
+    for (std::uint64_t value = 1; value <= 6; ++value) {
+      launch(host, b, "make", 10'000);
+      host.signal(b, ready, value, "signal ready");
+    }
+    host.wait(b, done, 3, "wait done");
+    launch(host, b, "after", 100);
+  });
+  std::vector<std::int64_t> starts;
+  for (const Operation& operation : machine->timeline().operations) {
+    const std::string_view name = operation.name;
+    if (name == "first" || name == "second") starts.push_back(operation.start);
+  }
+  EXPECT_EQ(starts, (std::vector<std::int64_t>{10'000, 20'000, 30'000, 40'000, 50'000, 60'000}));
+  expect_times(machine.find("after"), 61'000, 61'100);
+}
+
 }  // namespace
 }  // namespace syncopate::sim

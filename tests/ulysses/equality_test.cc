@@ -20,7 +20,7 @@ constexpr StrategyKind kStrategies[] = {StrategyKind::kOrdinary, StrategyKind::k
 std::string text_of(const Passes& passes) {
   return HeadChunkLayout(passes.layout).explain() + to_string(passes.options.strategy) + ", " +
          std::to_string(passes.options.slots) + " slots" +
-         (passes.options.causal ? ", causal" : "");
+         (passes.options.causal ? ", causal" : "") + (passes.options.graphs ? ", graphs" : "");
 }
 
 /// W = 1 to 4, even and uneven (a rank may hold nothing), MHA, GQA with bands along the groups and
@@ -34,7 +34,8 @@ std::vector<LayoutOptions> layouts() {
           {2, {1, 2, 3, 4}, 16, 8, 2, 4, {3, 1}}, {1, {1, 1, 1, 1}, 4, 1, 4, 4, {1}}};
 }
 
-/// All strategies of a layout, and the overlapped one with every number of slots.
+/// All strategies of a layout, and the overlapped one with every number of slots; each also as a
+/// graph, which the third and fourth pass launch again.
 std::vector<Passes> variants(const LayoutOptions& layout) {
   std::vector<Passes> all;
   for (const bool causal : {false, true}) {
@@ -44,6 +45,11 @@ std::vector<Passes> variants(const LayoutOptions& layout) {
     for (std::uint32_t slots = 1; slots < layout.schedule.size(); ++slots) {
       all.push_back({layout, {StrategyKind::kChunkOverlap, slots, causal}, 3});
     }
+  }
+  for (std::size_t i = 0, plain = all.size() / 2; i < plain; ++i) {  // causal or not is the same
+    all.push_back(all[i]);
+    all.back().options.graphs = true;
+    all.back().passes = 4;
   }
   return all;
 }

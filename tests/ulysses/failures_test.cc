@@ -40,7 +40,7 @@ struct OneEnd {
       : runtime(std::move(engine)),
         stream(runtime.make_stream(Device{0}, runtime::StreamKind::kNonBlocking, "stream")),
         x(runtime.make_buffer(Device{0}, Memory::kDevice, layout.bytes(Tensor::kQ, 0), "x")),
-        group(runtime, landings(workspace_bytes), {}) {}
+        group(runtime, landings(workspace_bytes), 8, {}) {}
 
   std::vector<Landing> landings(std::uint64_t bytes) {
     std::vector<Landing> made;

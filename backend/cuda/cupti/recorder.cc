@@ -67,13 +67,13 @@ class CuptiRecorder final : public ActivityRecorder {
     names_.hosts[static_cast<std::uint32_t>(::gettid())] = static_cast<std::uint16_t>(host);
   }
 
-  void name_stream(cudaStream_t native, runtime::Stream stream, int device) override {
+  void name_stream(cudaStream_t native, runtime::Stream stream, int gpu) override {
     CUcontext context = nullptr;
     SYNCOPATE_CUDA_CALL(cuCtxGetCurrent(&context));
     std::uint32_t id = 0;
     const cudaStream_t named = native == cudaStreamLegacy ? nullptr : native;
     SYNCOPATE_CUDA_CALL(cuptiGetStreamIdEx(context, named, 0, &id));
-    names_.streams[stream_key(static_cast<std::uint32_t>(device), id)] = stream;
+    names_.streams[stream_key(static_cast<std::uint32_t>(gpu), id)] = stream;
   }
 
   void name_nodes(cudaStream_t native, std::uint16_t node) override {
