@@ -1,5 +1,7 @@
 #include "sim/cost_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 
@@ -27,6 +29,40 @@ void require_terms(std::initializer_list<double> terms, const char* of) {
 
 void require_share(double share) {
   require(share >= 0 && share <= 1, "a kernel's sm, bandwidth and holds must be within 0 to 1");
+}
+
+void require_waves(const WaveCost& waves) {
+  require(waves.tile_tokens >= 1 && waves.at_once >= 1,
+          "a wave's tile_tokens and at_once must be at least 1");
+  require(!waves.per_wave.empty(), "a kernel of waves needs at least one point");
+  double before = 0;
+  for (const WaveCost::Point& point : waves.per_wave) {
+    require_terms({point.us}, "a wave's time must be 0 to 1e12 us");
+    require(point.kv_tokens > before,
+            "a wave's points must have KV lengths that grow from above 0");
+    before = point.kv_tokens;
+  }
+}
+
+double wave_us(const WaveCost& waves, double kv_tokens) {
+  const auto& points = waves.per_wave;
+  const auto after = std::find_if(points.begin(), points.end(), [kv_tokens](const auto& point) {
+    return point.kv_tokens >= kv_tokens;
+  });
+  if (after == points.begin()) return after->us * (kv_tokens / after->kv_tokens);
+  const auto before = after - 1;
+  if (after == points.end()) return before->us * (kv_tokens / before->kv_tokens);
+  return before->us + (after->us - before->us) * ((kv_tokens - before->kv_tokens) /
+                                                  (after->kv_tokens - before->kv_tokens));
+}
+
+double waves_ns(const WaveCost& waves, const runtime::Cost& cost) {
+  if (cost.rows == 0 || cost.tokens == 0 || cost.max_kv_tokens == 0) return 0;
+  const double tokens = static_cast<double>(cost.tokens) / cost.rows;
+  const double tiles = cost.rows * std::ceil(tokens / waves.tile_tokens);
+  const double all_pairs = static_cast<double>(cost.tokens) * cost.max_kv_tokens;
+  return std::ceil(tiles / waves.at_once) * wave_us(waves, cost.max_kv_tokens) * kNsPerUs *
+         (static_cast<double>(cost.attention_pairs) / all_pairs);
 }
 
 }  // namespace
@@ -77,9 +113,10 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
     require_share(kernel.sm);
     require_share(kernel.bandwidth);
     require_share(kernel.holds);
-    kernels_[i] = {kernel.base_us * kNsPerUs, kernel.per_row_us * kNsPerUs,
+    kernels_[i] = {kernel.base_us * kNsPerUs,      kernel.per_row_us * kNsPerUs,
                    kernel.per_token_us * kNsPerUs, kernel.per_kv_ktoken_us,
-                   kernel.per_attention_kpair_us};
+                   kernel.per_attention_kpair_us,  kernel.waves};
+    if (kernel.waves) require_waves(*kernel.waves);
     demands_[i] = {kernel.sm, kernel.bandwidth, kernel.holds};
     pauses_[i] = {ns(kernel.after_pause_us), ns(kernel.pause_us)};
     // Chaos stands in place of all that the profile says.
@@ -112,7 +149,8 @@ Nanos CostModel::kernel(const runtime::Cost& cost) const {
                     terms.per_token * static_cast<double>(cost.tokens) +
                     terms.per_kv_token * static_cast<double>(cost.kv_tokens) +
                     terms.per_pair * static_cast<double>(cost.attention_pairs);
-  return round(ns) + cost.fixed_ns;
+  const double waves = terms.waves ? waves_ns(*terms.waves, cost) : 0;
+  return round(ns + waves) + cost.fixed_ns;
 }
 
 Nanos CostModel::span(const runtime::Cost& cost) const {

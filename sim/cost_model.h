@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backend/runtime/cost.h"
@@ -69,6 +70,7 @@ class CostModel {
  private:
   struct KernelTerms {
     double base, per_row, per_token, per_kv_token, per_pair;
+    std::optional<WaveCost> waves;
   };
   struct PauseTerms {
     runtime::Nanos added, full;

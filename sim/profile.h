@@ -9,7 +9,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/runtime/cost.h"
 
@@ -43,6 +45,22 @@ struct GraphTiming {
   double node_gap_us = 0;       ///< End of the last node that a node comes after to its start.
 };
 
+/// Time of a kernel whose blocks each compute a tile of one row's tokens against all that the row
+/// attends to, so many tiles at once. The last wave takes as long as the others however few tiles
+/// it has: this is what narrow bands of heads and short sequences pay. One wave's time is given at
+/// some KV lengths and is linear between them; before the first and behind the last it is
+/// proportional to the length. (At long sequences a card reaches its power limit, so no line
+/// through 0 fits all.)
+struct WaveCost {
+  struct Point {
+    double kv_tokens = 0;
+    double us = 0;
+  };
+  double tile_tokens = 128;          ///< Tokens of a tile.
+  double at_once = 1;                ///< Tiles that run at the same time.
+  std::vector<Point> per_wave = {};  ///< At least one; KV lengths grow.
+};
+
 /// Device cost of one kind of work, when it runs alone, and what it asks of the device.
 struct KernelCost {
   double base_us = 0;
@@ -51,6 +69,9 @@ struct KernelCost {
   double per_kv_ktoken_us = 0;        ///< Per 1,000 KV tokens read, summed over the rows.
   double per_attention_kpair_us = 0;  ///< Per 1,000 pairs of a token and a KV entry that it attends
                                       ///< to. In decode the same count as the KV tokens.
+
+  /// Added: waves of tiles, of which causal attention computes the share that it attends to.
+  std::optional<WaveCost> waves = {};
 
   /// What caches, clocks and a sleeping core have lost in a pause. The pause runs from the end of
   /// the last kernel of this kind on the device to when this one is ready to start; the first has

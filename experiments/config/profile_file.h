@@ -109,6 +109,22 @@ void describe(V& v, GraphTiming& c) {
 }
 
 template <class V>
+void describe(V& v, WaveCost::Point& c) {
+  using experiments::yaml::required;
+  v(required("kv_tokens", "KV tokens that a row attends to").range(1, 1e9), c.kv_tokens);
+  v(required("us", "A wave of tiles there; linear between points").range(0, kMaxMicros), c.us);
+}
+
+template <class V>
+void describe(V& v, WaveCost& c) {
+  using experiments::yaml::required;
+  v(required("tile_tokens", "Tokens of a row that one block computes").range(1, 1 << 20),
+    c.tile_tokens);
+  v(required("at_once", "Blocks that run at the same time").range(1, 1 << 20), c.at_once);
+  v(required("per_wave", "Its time by KV length, which grows"), c.per_wave);
+}
+
+template <class V>
 void describe(V& v, KernelCost& c) {
   using experiments::yaml::key;
   v(key("base_us", "Every launch").range(0, kMaxMicros), c.base_us);
@@ -120,6 +136,7 @@ void describe(V& v, KernelCost& c) {
         "Added for each 1,000 pairs of a token and an entry it attends to")
         .range(0, kMaxMicros),
     c.per_attention_kpair_us);
+  v(key("waves", "Added: waves of tiles, as attention over whole sequences runs"), c.waves);
   v(key("after_pause_us", "Added after a pause since the last of its kind").range(0, kMaxMicros),
     c.after_pause_us);
   v(key("pause_us", "The shortest pause that adds all of it; a shorter one adds its share")

@@ -77,8 +77,8 @@ TEST_F(CudaSharedGpuTest, GraphsAnswerEachOtherRoundByRound) {
     };
     if (me == 1) host.signal(streams_[1], turn[0], 1, "begin");
     for (std::uint64_t number = 1; number <= kPlain; ++number) round(host, number);
-    const Graph graph = host.capture(streams_[me], Buffer{}, "round",
-                                     [&](Host& h) { round(h, kPlain + 1); });
+    const Graph graph =
+        host.capture(streams_[me], Buffer{}, "round", [&](Host& h) { round(h, kPlain + 1); });
     for (std::uint64_t i = kPlain; i < kRounds; ++i) host.launch(graph, streams_[me], "round", {});
     host.copy(streams_[me], "fetch", word(seen_[me]), word(words_[me]));
     host.synchronize(streams_[me], "end");
@@ -91,14 +91,13 @@ TEST_F(CudaSharedGpuTest, GraphsAnswerEachOtherRoundByRound) {
 
 TEST_F(CudaSharedGpuTest, AFailedHostReleasesOneThatWaitsAgainAndAgain) {
   const Flag flag = runtime_->make_flag(1);
-  const runtime::HostMain mains[2] = {
-      [&](Host&) { throw std::out_of_range("before the signal"); },
-      [&](Host& host) {
-        for (std::uint64_t value = 1; value <= 3; ++value) {
-          host.wait(streams_[1], flag, value, "wait");
-        }
-        host.synchronize(streams_[1], "end");
-      }};
+  const runtime::HostMain mains[2] = {[&](Host&) { throw std::out_of_range("before the signal"); },
+                                      [&](Host& host) {
+                                        for (std::uint64_t value = 1; value <= 3; ++value) {
+                                          host.wait(streams_[1], flag, value, "wait");
+                                        }
+                                        host.synchronize(streams_[1], "end");
+                                      }};
   EXPECT_THROW(runtime_->run(mains), std::out_of_range);
 }
 
