@@ -27,24 +27,34 @@ CommunicatorGroup::CommunicatorGroup(runtime::Runtime& runtime, std::vector<Land
     arrived_.push_back(runtime.make_flag(tickets));
     free_.push_back(runtime.make_flag(tickets));
   }
+  for (std::uint32_t rank = 0; rank < world(); ++rank) {
+    const runtime::Device device{rank};
+    own_.push_back({runtime.make_stream(device, runtime::StreamKind::kNonBlocking, "own"),
+                    runtime.make_event(device), runtime.make_event(device)});
+  }
 }
 
-// Every rank begins with its right neighbour, so that no two copy to one rank at the same time; its
-// own part, which needs no link, comes last.
+// Every rank begins with its right neighbour, so that no two copy to one rank at the same time.
 template <class Copies>
 Ticket Communicator::begin(Host& host, Stream stream, Ticket free_after, Copies&& copies) {
+  const CommunicatorSites& sites = group_.sites();
+  const OwnPart& own = group_.own(rank_);
   const Ticket ticket = ++ticket_;
   in_flight_ = true;
   stream_ = stream;
-  for (std::uint32_t step = 1; step <= group_.world(); ++step) {
+  host.record(own.begun, stream, sites.record_begun);
+  const auto copy_to = [&](std::uint32_t destination, Stream in) {
+    if (free_after > 0) host.wait(in, group_.free(destination, rank_), free_after, sites.wait_free);
+    copies(destination, in);
+  };
+  for (std::uint32_t step = 1; step < group_.world(); ++step) {
     const std::uint32_t destination = (rank_ + step) % group_.world();
-    if (free_after > 0) {
-      host.wait(stream, group_.free(destination, rank_), free_after, group_.sites().wait_free);
-    }
-    copies(destination);
-    if (destination == rank_) continue;  // the stream itself orders it
-    host.signal(stream, group_.arrived(destination, rank_), ticket, group_.sites().signal_arrived);
+    copy_to(destination, stream);
+    host.signal(stream, group_.arrived(destination, rank_), ticket, sites.signal_arrived);
   }
+  host.wait(own.stream, own.begun, sites.wait_begun);
+  copy_to(rank_, own.stream);
+  host.record(own.done, own.stream, sites.record_own);
   return ticket;
 }
 
@@ -72,21 +82,22 @@ void Communicator::check_scatter(const HeadChunkLayout& layout, std::uint32_t ba
   }
 }
 
-void Communicator::copy_heads(Host& host, const HeadChunkLayout& layout, Tensor tensor, Buffer x,
-                              std::uint32_t destination, std::uint32_t band, const Slot& slot) {
+void Communicator::copy_heads(Host& host, Stream stream, const HeadChunkLayout& layout,
+                              Tensor tensor, Buffer x, std::uint32_t destination,
+                              std::uint32_t band, const Slot& slot) {
   for (std::uint32_t b = 0; b < layout.options().batch; ++b) {
     Move move = layout.scatter(tensor, rank_, destination, band, b)
                     .between(x, group_.landing(destination).buffer);
     move.to.offset += slot.index * layout.slot_bytes(destination);
-    if (move.from.rows > 0) host.copy(stream_, scatter_name(tensor), move.to, move.from);
+    if (move.from.rows > 0) host.copy(stream, scatter_name(tensor), move.to, move.from);
   }
 }
 
 Ticket Communicator::scatter_heads(Host& host, Stream stream, const HeadChunkLayout& layout,
                                    std::uint32_t band, Tensor tensor, Buffer x, const Slot& slot) {
   check_scatter(layout, band, slot);
-  return begin(host, stream, slot.last, [&](std::uint32_t destination) {
-    copy_heads(host, layout, tensor, x, destination, band, slot);
+  return begin(host, stream, slot.last, [&](std::uint32_t destination, Stream in) {
+    copy_heads(host, in, layout, tensor, x, destination, band, slot);
   });
 }
 
@@ -94,10 +105,10 @@ Ticket Communicator::scatter_qkv_head_chunk(Host& host, Stream stream,
                                             const HeadChunkLayout& layout, std::uint32_t band,
                                             Buffer q, Buffer k, Buffer v, const Slot& slot) {
   check_scatter(layout, band, slot);
-  return begin(host, stream, slot.last, [&](std::uint32_t destination) {
-    copy_heads(host, layout, Tensor::kQ, q, destination, band, slot);
-    copy_heads(host, layout, Tensor::kK, k, destination, band, slot);
-    copy_heads(host, layout, Tensor::kV, v, destination, band, slot);
+  return begin(host, stream, slot.last, [&](std::uint32_t destination, Stream in) {
+    copy_heads(host, in, layout, Tensor::kQ, q, destination, band, slot);
+    copy_heads(host, in, layout, Tensor::kK, k, destination, band, slot);
+    copy_heads(host, in, layout, Tensor::kV, v, destination, band, slot);
   });
 }
 
@@ -108,11 +119,11 @@ Ticket Communicator::gather_output_head_chunk(Host& host, Stream stream,
   for (std::uint32_t rank = 0; rank < group_.world(); ++rank) {
     check_landing(rank, layout.bytes(Tensor::kOutput, rank));
   }
-  return begin(host, stream, /*free_after=*/0, [&](std::uint32_t destination) {
+  return begin(host, stream, /*free_after=*/0, [&](std::uint32_t destination, Stream in) {
     for (std::uint32_t b = 0; b < layout.options().batch; ++b) {
       const Move move = layout.gather(rank_, destination, band, b)
                             .between(attended, group_.landing(destination).buffer);
-      if (move.from.rows > 0) host.copy(stream_, "gather", move.to, move.from);
+      if (move.from.rows > 0) host.copy(in, "gather", move.to, move.from);
     }
   });
 }
@@ -126,6 +137,7 @@ void Communicator::finish(Host& host) {
     if (source == rank_) continue;
     host.wait(stream_, group_.arrived(rank_, source), ticket_, group_.sites().wait_arrived);
   }
+  host.wait(stream_, group_.own(rank_).done, group_.sites().wait_own);
   in_flight_ = false;
 }
 

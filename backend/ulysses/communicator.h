@@ -10,6 +10,9 @@
 //                                 write there again
 // Each value is waited for once, so that a graph of a pass can be launched again and again
 // (Runtime::make_flag).
+//
+// A rank's own part needs no link, but as many bytes as any other's: it takes a stream beside the
+// collective's, so that the copy engine that it needs works while the links do.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +29,7 @@ using Ticket = std::uint64_t;
 /// The names of what orders it; of the free flags where scatters use it.
 struct CommunicatorSites {
   runtime::Site signal_arrived = "", wait_arrived = "", signal_free = "", wait_free = "";
+  runtime::Site record_begun = "", wait_begun = "", record_own = "", wait_own = "";
 };
 
 /// Memory of one rank that collectives land in: a workspace for scatters, outputs for gathers.
@@ -34,17 +38,24 @@ struct Landing {
   std::uint64_t bytes = 0;
 };
 
+/// What takes a rank's own part beside the collective's stream.
+struct OwnPart {
+  runtime::Stream stream;
+  runtime::Event begun, done;
+};
+
 /// What the ranks of a communicator share: their landing memory and flags. Immutable once made.
 class CommunicatorGroup {
  public:
-  /// One landing a rank. `tickets` is the number of collectives in each pass. Makes its flags:
-  /// before the run, from one thread.
+  /// One landing a rank, on the device of its number. `tickets` is the number of collectives in
+  /// each pass. Makes flags, streams and events: before the run, from one thread.
   CommunicatorGroup(runtime::Runtime& runtime, std::vector<Landing> landings, std::uint64_t tickets,
                     const CommunicatorSites& sites);
 
   std::uint32_t world() const { return static_cast<std::uint32_t>(landings_.size()); }
   const Landing& landing(std::uint32_t rank) const { return landings_[rank]; }
   const CommunicatorSites& sites() const { return sites_; }
+  const OwnPart& own(std::uint32_t rank) const { return own_[rank]; }
   runtime::Flag arrived(std::uint32_t destination, std::uint32_t source) const {
     return arrived_[destination * world() + source];
   }
@@ -57,6 +68,7 @@ class CommunicatorGroup {
   CommunicatorSites sites_;
   std::vector<runtime::Flag> arrived_;  // by destination, then source
   std::vector<runtime::Flag> free_;     // likewise
+  std::vector<OwnPart> own_;            // by rank
 };
 
 /// Where a scatter lands: the same slot of every rank's workspace.
@@ -109,8 +121,8 @@ class Communicator {
   void check_begin() const;
   void check_scatter(const HeadChunkLayout& layout, std::uint32_t band, const Slot& slot) const;
   void check_landing(std::uint32_t rank, std::uint64_t needed) const;
-  void copy_heads(runtime::Host& host, const HeadChunkLayout& layout, Tensor tensor,
-                  runtime::Buffer x, std::uint32_t destination, std::uint32_t band,
+  void copy_heads(runtime::Host& host, runtime::Stream stream, const HeadChunkLayout& layout,
+                  Tensor tensor, runtime::Buffer x, std::uint32_t destination, std::uint32_t band,
                   const Slot& slot);
 
   const CommunicatorGroup& group_;

@@ -15,9 +15,12 @@ using runtime::Runtime;
 
 namespace {
 
-constexpr CommunicatorSites kInputSites = {"input.signal_arrived", "input.wait_arrived",
-                                           "input.signal_free", "input.wait_free"};
-constexpr CommunicatorSites kOutputSites = {"output.signal_arrived", "output.wait_arrived"};
+constexpr CommunicatorSites kInputSites = {
+    "input.signal_arrived", "input.wait_arrived", "input.signal_free",     "input.wait_free",
+    "input.own.record",     "input.own.wait",     "input.own.done.record", "input.own.done.wait"};
+constexpr CommunicatorSites kOutputSites = {
+    "output.signal_arrived",  "output.wait_arrived", "", "", "output.own.record", "output.own.wait",
+    "output.own.done.record", "output.own.done.wait"};
 
 std::uint32_t slots_for(const UlyssesOptions& options, std::uint32_t bands) {
   if (options.strategy != StrategyKind::kChunkOverlap) return 1;

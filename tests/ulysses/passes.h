@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,15 @@ inline void produce(runtime::Exec& exec, const ProduceArgs& args) {
   fill(Tensor::kV, args.v);
 }
 
+struct ConsumeArgs {
+  runtime::Buffer from, to;
+  std::uint64_t offset, bytes;  // in `to`
+};
+inline void consume(runtime::Exec& exec, const ConsumeArgs& args) {
+  std::memcpy(exec.data<std::byte>(args.to) + args.offset, exec.data<std::byte>(args.from),
+              args.bytes);
+}
+
 /// By rank: the outputs of all passes, one behind the other.
 using Outputs = std::vector<Floats>;
 
@@ -122,8 +132,13 @@ inline PassesOutcome make_passes(std::unique_ptr<runtime::Engine> engine, const 
                   {.host = runtime::Body::of<produce>(args), .cuda = {}});
       (odd && pass % 2 != 0 ? *odd : even).pass(host);
       if (bytes == 0) continue;
-      host.copy(mine.caller, "consume", Region::flat(kept[rank], pass * bytes, bytes),
-                Region::flat(mine.output.buffer, 0, bytes));
+      // A kernel: a copy would stand behind the gather's in the same copy engine, in order by luck.
+      const ConsumeArgs keeps = {mine.output.buffer, kept[rank], pass * bytes, bytes};
+      const runtime::Access touches[] = {
+          runtime::read(mine.output.buffer, 0, bytes),
+          runtime::write(kept[rank], pass * bytes, (pass + 1) * bytes)};
+      host.launch(mine.caller, "consume", {}, touches,
+                  {.host = runtime::Body::of<consume>(keeps), .cuda = {}});
     }
     if (bytes == 0) return;
     host.copy(mine.caller, "d2h", Region::flat(host_kept[rank], 0, passes.passes * bytes),

@@ -84,11 +84,50 @@ const Conflicts kOthersGatherUnseen = {"output: gather -> consume of another ran
 /// rank's gather, which comes behind its attention.
 const Conflicts kSlotOverwritten = {"workspace: attention -> scatter of another rank +1"};
 
-/// Of every strategy: the links between ranks.
-std::vector<Site> links_between_ranks(bool guarded) {
-  return {{"input.wait_arrived", kOthersScatterUnseen + kOutputOverwritten},
-          {"output.wait_arrived",
-           guarded ? kOthersGatherUnseen : kOthersGatherUnseen + kSlotOverwritten}};
+/// How a pass uses its slots.
+struct SlotUse {
+  bool guarded = false;        ///< Scatters wait for flags.
+  bool again_in_pass = false;  ///< Without flags, a slot takes several bands of one pass.
+  bool rows_move = false;      ///< A slot takes bands of different sizes, one after the other.
+};
+
+Conflicts of_inputs(const std::string& conflict) {
+  return {"q: " + conflict, "k: " + conflict, "v: " + conflict};
+}
+const Conflicts kProducedUnseen = of_inputs("produce -> scatter +0");
+const Conflicts kProducedTooEarly = of_inputs("scatter -> produce +1");
+const Conflicts kScatterUnseen = {"workspace: scatter -> attention +0"};
+
+/// Of every strategy: the links between ranks, and those of a rank's own part.
+std::vector<Site> links_of_communicators(const SlotUse& use) {
+  const Conflicts rows =
+      use.rows_move ? Conflicts{"workspace: scatter -> scatter of another rank +0"} : Conflicts{};
+  Conflicts arrived_out = kOthersGatherUnseen, own_too_early = kProducedUnseen;
+  if (!use.guarded) {
+    arrived_out = arrived_out + kSlotOverwritten;
+    own_too_early.insert("workspace: attention -> scatter +1");
+  }
+  if (use.again_in_pass) {  // behind every rank's gather
+    arrived_out = arrived_out + kOthersScatterUnseen + rows;
+    own_too_early = own_too_early + kScatterUnseen + rows;
+  }
+  const Conflicts own_unseen = kProducedTooEarly + kScatterUnseen + rows;
+  const Conflicts gather_too_early = {"attended: attention -> gather +0",
+                                      "output: consume -> gather +1"};
+  const Conflicts gather_unseen = {"attended: gather -> attention +1",
+                                   "output: gather -> consume +0"};
+  const bool in_time = use.again_in_pass || !use.rows_move;
+  return {{"input.wait_arrived",
+           kOthersScatterUnseen + kOutputOverwritten + (in_time ? Conflicts{} : rows)},
+          {"output.wait_arrived", arrived_out},
+          {"input.own.record", own_too_early},
+          {"input.own.wait", own_too_early},
+          {"input.own.done.record", own_unseen},
+          {"input.own.done.wait", own_unseen},
+          {"output.own.record", gather_too_early},
+          {"output.own.wait", gather_too_early},
+          {"output.own.done.record", gather_unseen},
+          {"output.own.done.wait", gather_unseen}};
 }
 
 /// With fewer slots than bands a scatter lands where attention still reads. Where neighbours in a
@@ -105,19 +144,14 @@ Conflicts slot_reused(std::uint32_t slots, const std::vector<std::uint32_t>& sch
 
 std::vector<Site> overlap_sites(std::uint32_t slots, const std::vector<std::uint32_t>& schedule) {
   const Conflicts reused = slot_reused(slots, schedule);
-  Conflicts produce_to_scatter, scatter_to_produce;
-  for (const std::string input : {"q", "k", "v"}) {
-    produce_to_scatter.insert(input + ": produce -> scatter +0");
-    scatter_to_produce.insert(input + ": scatter -> produce +1");
-  }
   const bool guarded = slots < schedule.size();
   const Conflicts overwritten = guarded ? Conflicts{} : kSlotOverwritten;
   const Conflicts caller_to_input =
-      produce_to_scatter + kOutputOverwritten + overwritten +
+      kProducedUnseen + kOutputOverwritten + overwritten +
       (guarded ? Conflicts{} : Conflicts{"workspace: attention -> scatter +1"});
   // What attention has not waited for, those behind it have not either, and a slot is given back
   // before it is read.
-  const Conflicts input_to_caller = kOthersScatterUnseen + kOutputOverwritten + scatter_to_produce +
+  const Conflicts input_to_caller = kOthersScatterUnseen + kOutputOverwritten + kProducedTooEarly +
                                     reused + Conflicts{"workspace: scatter -> attention +0"};
   const Conflicts caller_to_output =
       overwritten + Conflicts{"attended: attention -> gather +0", "output: consume -> gather +1",
@@ -125,7 +159,8 @@ std::vector<Site> overlap_sites(std::uint32_t slots, const std::vector<std::uint
   const Conflicts output_to_caller =
       overwritten + Conflicts{"attended: gather -> attention +1", "output: gather -> consume +0",
                               "output: gather -> consume of another rank +0"};
-  std::vector<Site> sites = links_between_ranks(guarded);
+  std::vector<Site> sites =
+      links_of_communicators({guarded, false, slots == 1 && schedule[0] != schedule[1]});
   if (guarded) sites.push_back({"input.wait_free", reused});
   const auto link = [&](const char* record, const char* wait, const Conflicts& conflicts) {
     sites.push_back({std::string("chunk_overlap.") + record, conflicts});
@@ -147,7 +182,9 @@ std::vector<Site> of_one_rank(std::vector<Site> sites) {
   return sites;
 }
 
-bool is_between_ranks(const std::string& site) { return site.find("chunk_overlap") == site.npos; }
+bool is_between_ranks(const std::string& site) {
+  return site.find("chunk_overlap") == site.npos && site.find("own") == site.npos;
+}
 
 struct Case {
   Passes passes;
@@ -161,12 +198,8 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const StrategyKind kind :
        {StrategyKind::kOrdinary, StrategyKind::kWholeFused, StrategyKind::kChunkSequential}) {
-    all.push_back({{two, {kind}, 4}, links_between_ranks(/*guarded=*/false)});
-    if (kind != StrategyKind::kChunkSequential) continue;
-    // Its one slot is used again within the pass, behind every rank's gather.
-    all.back().sites.back().conflicts.merge(
-        Conflicts{"workspace: scatter -> attention of another rank +0",
-                  "workspace: scatter -> scatter of another rank +0"});
+    const bool again = kind == StrategyKind::kChunkSequential;
+    all.push_back({{two, {kind}, 4}, links_of_communicators({false, again, again})});
   }
   const auto overlap = [](const LayoutOptions& layout, std::uint32_t slots) {
     return Case{{layout, {StrategyKind::kChunkOverlap, slots}, 4},
