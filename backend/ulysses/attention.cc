@@ -13,7 +13,7 @@ AttentionBand attention_band(const HeadChunkLayout& layout, std::uint32_t rank, 
   made.query_heads = query.count;
   made.kv_heads = kv.count;
   made.head_dim = options.head_dim;
-  made.element_bytes = options.element_bytes;
+  made.type = options.type;
   made.group = layout.query_heads_per_kv_head();
   made.lead = query.first - kv.first * made.group;
   made.causal = causal;

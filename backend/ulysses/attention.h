@@ -20,7 +20,7 @@ struct AttentionBand {
   std::uint32_t query_heads = 0;
   std::uint32_t kv_heads = 0;
   std::uint32_t head_dim = 0;
-  std::uint32_t element_bytes = 0;
+  ElementType type = ElementType::kBf16;
   /// GQA: query head i reads K/V head (lead + i) / group. A band may begin inside of a group.
   std::uint32_t group = 1;
   std::uint32_t lead = 0;

@@ -29,13 +29,11 @@ std::string text_of(const TensorShape& shape) {
 
 void check_sizes(const LayoutOptions& options) {
   const auto world = static_cast<std::uint32_t>(options.tokens.size());
-  const std::pair<const char*, std::uint32_t> sizes[] = {
-      {"ranks", world},
-      {"a batch", options.batch},
-      {"heads", options.heads},
-      {"K/V heads", options.kv_heads},
-      {"a head dimension", options.head_dim},
-      {"bytes an element", options.element_bytes}};
+  const std::pair<const char*, std::uint32_t> sizes[] = {{"ranks", world},
+                                                         {"a batch", options.batch},
+                                                         {"heads", options.heads},
+                                                         {"K/V heads", options.kv_heads},
+                                                         {"a head dimension", options.head_dim}};
   for (const auto& [what, size] : sizes) {
     if (size == 0) throw UlyssesError(Fault::kEmpty, fmt::format("a layout without {}", what));
   }
@@ -74,7 +72,7 @@ void check_schedule(const LayoutOptions& options, std::uint32_t local_heads) {
 // Offsets are 64-bit, and accesses of rows have 32-bit pitches (runtime::Access).
 void check_range(const LayoutOptions& options, std::uint64_t tokens) {
   __extension__ using Wide = unsigned __int128;
-  const Wide row = Wide{options.heads} * options.head_dim * options.element_bytes;
+  const Wide row = Wide{options.heads} * options.head_dim * element_bytes(options.type);
   // Q, K, V in one buffer, and their alignment.
   const Wide most = row * options.batch * tokens * 3 + 4 * HeadChunkLayout::kAlignment;
   if (tokens > std::numeric_limits<std::uint32_t>::max() ||
@@ -84,7 +82,8 @@ void check_range(const LayoutOptions& options, std::uint64_t tokens) {
         Fault::kTooLarge,
         fmt::format("{} sequences of {} tokens, {} heads of {} elements of {} bytes: more than "
                     "offsets can count",
-                    options.batch, tokens, options.heads, options.head_dim, options.element_bytes));
+                    options.batch, tokens, options.heads, options.head_dim,
+                    element_bytes(options.type)));
   }
 }
 
@@ -128,8 +127,8 @@ HeadChunkLayout::HeadChunkLayout(LayoutOptions options) : options_(std::move(opt
   first_head_.reserve(bands());
   attended_offset_.reserve(bands() + 1);
   attended_offset_.push_back(0);
-  const std::uint64_t head_bytes =
-      std::uint64_t{options_.batch} * all_tokens() * options_.head_dim * options_.element_bytes;
+  const std::uint64_t head_bytes = std::uint64_t{options_.batch} * all_tokens() *
+                                   options_.head_dim * element_bytes(options_.type);
   std::uint32_t head = 0;
   for (const std::uint32_t count : options_.schedule) {
     first_head_.push_back(head);
@@ -158,7 +157,7 @@ TensorShape HeadChunkLayout::shape(Tensor tensor, std::uint32_t rank) const {
 
 std::uint64_t HeadChunkLayout::bytes(Tensor tensor, std::uint32_t rank) const {
   const TensorShape s = shape(tensor, rank);
-  return std::uint64_t{s.batch} * s.tokens * s.heads * s.head_dim * options_.element_bytes;
+  return std::uint64_t{s.batch} * s.tokens * s.heads * s.head_dim * element_bytes(options_.type);
 }
 
 void HeadChunkLayout::check(Tensor tensor, std::uint32_t rank, const TensorShape& given) const {
@@ -188,8 +187,8 @@ HeadRange HeadChunkLayout::heads(Tensor tensor, std::uint32_t rank, std::uint32_
 }
 
 Region HeadChunkLayout::landing(Tensor tensor, std::uint32_t rank, std::uint32_t band) const {
-  const std::uint64_t head_bytes =
-      std::uint64_t{options_.batch} * all_tokens() * options_.head_dim * options_.element_bytes;
+  const std::uint64_t head_bytes = std::uint64_t{options_.batch} * all_tokens() *
+                                   options_.head_dim * element_bytes(options_.type);
   const std::uint64_t bytes = heads(tensor, rank, band).count * head_bytes;
   const std::uint64_t q = aligned(options_.schedule[band] * head_bytes);
   switch (tensor) {
@@ -209,7 +208,7 @@ Move HeadChunkLayout::scatter(Tensor tensor, std::uint32_t source, std::uint32_t
                               std::uint32_t band, std::uint32_t batch) const {
   check_place(source, band);
   const HeadRange moved = heads(tensor, destination, band);
-  const std::uint64_t head = std::uint64_t{options_.head_dim} * options_.element_bytes;
+  const std::uint64_t head = std::uint64_t{options_.head_dim} * element_bytes(options_.type);
   const std::uint64_t width = moved.count * head;
   const std::uint64_t pitch = shape(tensor, source).heads * head;
   const std::uint64_t rows = tokens(source);
@@ -228,7 +227,7 @@ Move HeadChunkLayout::gather(std::uint32_t source, std::uint32_t destination, st
                              std::uint32_t batch) const {
   check_place(destination, band);
   const HeadRange moved = heads(Tensor::kOutput, source, band);
-  const std::uint64_t head = std::uint64_t{options_.head_dim} * options_.element_bytes;
+  const std::uint64_t head = std::uint64_t{options_.head_dim} * element_bytes(options_.type);
   const std::uint64_t width = moved.count * head;
   const std::uint64_t pitch = options_.heads * head;
   const std::uint64_t rows = tokens(destination);

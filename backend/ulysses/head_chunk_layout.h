@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "backend/runtime/memory.h"
+#include "backend/ulysses/element_type.h"
 
 namespace syncopate::ulysses {
 
@@ -44,7 +45,7 @@ struct LayoutOptions {
   std::uint32_t heads = 0;            ///< Query heads, of all ranks.
   std::uint32_t kv_heads = 0;         ///< K/V heads, of all ranks; divides `heads`.
   std::uint32_t head_dim = 0;
-  std::uint32_t element_bytes = 2;
+  ElementType type = ElementType::kBf16;
   std::vector<std::uint32_t> schedule;  ///< Heads of each band; they add up to heads / W.
 };
 

@@ -8,11 +8,11 @@ namespace syncopate::ulysses {
 
 /// One pass over the keys with a running maximum and sum (Milakov, Gimelshein: "Online normalizer
 /// calculation for softmax", 2018), so that it needs no memory of its own. A query's bits depend on
-/// its own row and the keys alone, not on the band that it is computed in.
+/// its own row and the keys alone, not on the band that it is computed in. Any element type.
 class HostAttention final : public Attention {
  public:
   const char* kind() const override { return "host"; }
-  /// Elements must have 4 bytes.
+  static constexpr std::uint32_t kMaxHeadDim = 1024;
   void check(const AttentionBand& band) const override;
   runtime::Kernel kernel(const AttentionBand& band, const AttentionBuffers& buffers) const override;
 };

@@ -22,7 +22,7 @@ constexpr std::uint32_t kPasses = 200;
 /// Allocations of the process, seen by rank 0 after each of its passes.
 std::vector<std::uint64_t> by_pass(std::unique_ptr<runtime::Engine> engine) {
   runtime::Runtime runtime(std::move(engine));
-  const HeadChunkLayout layout({1, {3, 5}, 8, 4, 4, 4, {1, 2, 1}});
+  const HeadChunkLayout layout({1, {3, 5}, 8, 4, 4, ElementType::kFp32, {1, 2, 1}});
   const HostAttention attention;
   std::vector<RankTensors> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {

@@ -26,12 +26,18 @@ std::string text_of(const Passes& passes) {
 /// W = 1 to 4, even and uneven (a rank may hold nothing), MHA, GQA with bands along the groups and
 /// across them, fewer K/V heads than ranks.
 std::vector<LayoutOptions> layouts() {
-  return {{1, {7}, 4, 4, 4, 4, {1, 2, 1}},        {2, {5}, 4, 2, 4, 4, {3, 1}},
-          {1, {4, 4}, 8, 8, 4, 4, {1, 2, 1}},     {2, {3, 5}, 8, 4, 4, 4, {1, 2, 1}},
-          {1, {5, 2}, 8, 2, 4, 4, {2, 2}},        {1, {6, 3}, 6, 1, 4, 4, {1, 1, 1}},
-          {1, {3, 1, 4}, 9, 3, 4, 4, {1, 2}},     {2, {2, 0, 3}, 6, 2, 4, 4, {1, 1}},
-          {1, {2, 3, 1, 2}, 8, 2, 4, 4, {1, 1}},  {1, {2, 2, 2, 2}, 12, 12, 2, 4, {1, 1, 1}},
-          {2, {1, 2, 3, 4}, 16, 8, 2, 4, {3, 1}}, {1, {1, 1, 1, 1}, 4, 1, 4, 4, {1}}};
+  return {{1, {7}, 4, 4, 4, ElementType::kFp32, {1, 2, 1}},
+          {2, {5}, 4, 2, 4, ElementType::kFp32, {3, 1}},
+          {1, {4, 4}, 8, 8, 4, ElementType::kFp32, {1, 2, 1}},
+          {2, {3, 5}, 8, 4, 4, ElementType::kFp32, {1, 2, 1}},
+          {1, {5, 2}, 8, 2, 4, ElementType::kFp32, {2, 2}},
+          {1, {6, 3}, 6, 1, 4, ElementType::kFp32, {1, 1, 1}},
+          {1, {3, 1, 4}, 9, 3, 4, ElementType::kFp32, {1, 2}},
+          {2, {2, 0, 3}, 6, 2, 4, ElementType::kFp32, {1, 1}},
+          {1, {2, 3, 1, 2}, 8, 2, 4, ElementType::kFp32, {1, 1}},
+          {1, {2, 2, 2, 2}, 12, 12, 2, ElementType::kFp32, {1, 1, 1}},
+          {2, {1, 2, 3, 4}, 16, 8, 2, ElementType::kFp32, {3, 1}},
+          {1, {1, 1, 1, 1}, 4, 1, 4, ElementType::kFp32, {1}}};
 }
 
 /// All strategies of a layout, and the overlapped one with every number of slots; each also as a
@@ -88,7 +94,7 @@ TEST(EqualityTest, UnderDrawnTimingsToo) {
 
 // Their outputs follow each other in one buffer, as in a benchmark that compares them.
 TEST(EqualityTest, StrategiesMayTakeTurnsOnTheSameTensors) {
-  const LayoutOptions layout{1, {3, 1, 4}, 9, 3, 4, 4, {1, 1, 1}};
+  const LayoutOptions layout{1, {3, 1, 4}, 9, 3, 4, ElementType::kFp32, {1, 1, 1}};
   for (const StrategyKind first : kStrategies) {
     for (const StrategyKind second : kStrategies) {
       const Passes passes{layout, {first, 2}, 4, UlyssesOptions{second, 1}};
@@ -115,7 +121,7 @@ TEST(EqualityTest, OnThreadsToo) {
 }
 
 TEST(EqualityTest, OnThreadsWithDelaysToo) {
-  const LayoutOptions layout{1, {2, 3, 1, 2}, 16, 4, 4, 4, {1, 2, 1}};
+  const LayoutOptions layout{1, {2, 3, 1, 2}, 16, 4, 4, ElementType::kFp32, {1, 2, 1}};
   for (const Passes& passes : variants(layout)) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       cpu::CpuOptions delays;

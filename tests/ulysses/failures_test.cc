@@ -22,7 +22,7 @@ using runtime::Memory;
 using runtime::Runtime;
 using ::testing::HasSubstr;
 
-const LayoutOptions kTwoRanks{1, {2, 2}, 4, 4, 4, 4, {1, 1}};
+const LayoutOptions kTwoRanks{1, {2, 2}, 4, 4, 4, ElementType::kFp32, {1, 1}};
 
 void expect_fault(Fault fault, const std::string& says, const std::function<void()>& call) {
   try {
@@ -168,10 +168,20 @@ TEST(UlyssesFailuresTest, AHostWithoutARankIsRefused) {
   expect_fault(Fault::kNoSuchBand, "host 2", [&] { runtime.run(mains); });
 }
 
-TEST(UlyssesFailuresTest, ElementsThatAttentionDoesNotTakeAreRefused) {
-  LayoutOptions halves = kTwoRanks;
-  halves.element_bytes = 2;
-  expect_refused(Fault::kUnsupported, "4 bytes", [](std::vector<RankTensors>&) {}, halves);
+TEST(UlyssesFailuresTest, HeadsThatAttentionDoesNotTakeAreRefused) {
+  LayoutOptions large = kTwoRanks;
+  large.head_dim = HostAttention::kMaxHeadDim + 1;
+  expect_refused(
+      Fault::kUnsupported, "at most 1024 elements, not 1025",
+      [&](std::vector<RankTensors>& ranks) {
+        for (std::uint32_t rank = 0; rank < 2; ++rank) {
+          for (TensorView* view :
+               {&ranks[rank].q, &ranks[rank].k, &ranks[rank].v, &ranks[rank].output}) {
+            view->shape.head_dim = large.head_dim;
+          }
+        }
+      },
+      large);
 }
 
 TEST(UlyssesFailuresTest, ASlotForEachBandIsEnoughHoweverManyAreAsked) {
@@ -190,7 +200,7 @@ TEST(UlyssesFailuresTest, ASlotForEachBandIsEnoughHoweverManyAreAsked) {
 TEST(UlyssesFailuresTest, AllBandsInSlotsTakeNoMoreMemoryThanOneWholeBand) {
   Runtime runtime(sim::make_sim_engine({}, {}, 2));
   const HostAttention attention;
-  const HeadChunkLayout layout({1, {32, 32}, 16, 16, 16, 4, {4, 4}});
+  const HeadChunkLayout layout({1, {32, 32}, 16, 16, 16, ElementType::kFp32, {4, 4}});
   std::vector<RankTensors> ranks = tensors(runtime);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     ranks[rank].q.shape = ranks[rank].k.shape = ranks[rank].v.shape = ranks[rank].output.shape =

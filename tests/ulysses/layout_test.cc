@@ -51,7 +51,7 @@ void apply(const Move& move, const Bytes& from, Bytes& to, Bytes& writes) {
 /// A rank's part of a tensor, with its labels.
 Bytes local(const HeadChunkLayout& layout, Tensor tensor, std::uint32_t rank) {
   const TensorShape shape = layout.shape(tensor, rank);
-  const std::uint32_t size = layout.options().element_bytes;
+  const std::uint32_t size = element_bytes(layout.options().type);
   std::uint32_t first = 0;
   for (std::uint32_t r = 0; r < rank; ++r) first += layout.tokens(r);
   Bytes bytes(layout.bytes(tensor, rank));
@@ -72,13 +72,13 @@ Bytes local(const HeadChunkLayout& layout, Tensor tensor, std::uint32_t rank) {
 Bytes dense(const HeadChunkLayout& layout, Tensor tensor, const std::vector<std::uint32_t>& heads) {
   const LayoutOptions& o = layout.options();
   Bytes bytes(std::size_t{o.batch} * layout.all_tokens() * heads.size() * o.head_dim *
-              o.element_bytes);
+              element_bytes(o.type));
   std::uint64_t element = 0;
   for (std::uint32_t b = 0; b < o.batch; ++b) {
     for (std::uint32_t s = 0; s < layout.all_tokens(); ++s) {
       for (const std::uint32_t h : heads) {
         for (std::uint32_t d = 0; d < o.head_dim; ++d) {
-          put(bytes, element++, o.element_bytes, label(tensor, b, s, h, d));
+          put(bytes, element++, element_bytes(o.type), label(tensor, b, s, h, d));
         }
       }
     }
@@ -195,10 +195,9 @@ TEST(LayoutTest, EveryElementArrivesOnceAndInItsPlaceForAllSmallSizes) {
             for (const std::uint32_t batch : {1U, 2U}) {
               // Odd dimensions and both element sizes, in turn.
               const std::uint32_t dim = 1 + layouts % 3;
-              const std::uint32_t element = layouts % 2 == 0 ? 4 : 2;
+              const ElementType type = layouts % 2 == 0 ? ElementType::kFp32 : ElementType::kFp16;
               ++layouts;
-              const HeadChunkLayout layout(
-                  {batch, tokens, heads, kv_heads, dim, element, schedule});
+              const HeadChunkLayout layout({batch, tokens, heads, kv_heads, dim, type, schedule});
               SCOPED_TRACE(layout.explain());
               expect_scatter(layout);
               expect_gather(layout);
@@ -213,7 +212,7 @@ TEST(LayoutTest, EveryElementArrivesOnceAndInItsPlaceForAllSmallSizes) {
 }
 
 TEST(LayoutTest, TheOracleSeesAMoveThatIsOff) {
-  const HeadChunkLayout layout({1, {2, 2}, 4, 4, 2, 4, {1, 1}});
+  const HeadChunkLayout layout({1, {2, 2}, 4, 4, 2, ElementType::kFp32, {1, 1}});
   Bytes slot(layout.slot_bytes(1)), writes(slot.size());
   Move move = layout.scatter(Tensor::kQ, 0, 1, 1, 0);
   move.from.offset -= 8;  // one head too early
@@ -230,7 +229,7 @@ TEST(LayoutTest, TrafficIsWhatTheModelSays) {
                          std::vector<std::uint32_t> schedule) {
     const std::uint32_t local_tokens = 16;
     const HeadChunkLayout layout({1, std::vector<std::uint32_t>(ranks, local_tokens), 32, kv_heads,
-                                  128, 2, std::move(schedule)});
+                                  128, ElementType::kBf16, std::move(schedule)});
     const std::uint64_t t = std::uint64_t{local_tokens} * 32 * 128 * 2;
     const Traffic sent = layout.traffic(ranks - 1);
     EXPECT_EQ(sent.qkv, t * (32 + 2 * kv_heads) / 32 * (ranks - 1) / ranks);
@@ -243,15 +242,15 @@ TEST(LayoutTest, TrafficIsWhatTheModelSays) {
 }
 
 TEST(LayoutTest, AKvHeadTravelsOnceForEachBandThatReadsIt) {
-  const HeadChunkLayout grouped({1, {4, 4}, 16, 4, 8, 2, {4, 4}});
-  const HeadChunkLayout cut({1, {4, 4}, 16, 4, 8, 2, {2, 4, 2}});
+  const HeadChunkLayout grouped({1, {4, 4}, 16, 4, 8, ElementType::kBf16, {4, 4}});
+  const HeadChunkLayout cut({1, {4, 4}, 16, 4, 8, ElementType::kBf16, {2, 4, 2}});
   EXPECT_GT(cut.traffic(0).qkv, grouped.traffic(0).qkv);
   EXPECT_THAT(grouped.explain(), testing::Not(HasSubstr("once more")));
   EXPECT_THAT(cut.explain(), HasSubstr("band 1 has heads 2..5 and K/V heads 0..1 (0 once more)"));
 }
 
 TEST(LayoutTest, FewerKvHeadsThanRanksAreReplicated) {
-  const HeadChunkLayout layout({1, {1, 1, 1, 1}, 8, 2, 8, 2, {2}});
+  const HeadChunkLayout layout({1, {1, 1, 1, 1}, 8, 2, 8, ElementType::kBf16, {2}});
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     const HeadRange kv = layout.heads(Tensor::kK, rank, 0);
     EXPECT_EQ(kv.first, rank / 2);
@@ -260,7 +259,8 @@ TEST(LayoutTest, FewerKvHeadsThanRanksAreReplicated) {
 }
 
 TEST(LayoutTest, OneBandOfAllHeadsIsTheUnchunkedLayout) {
-  const HeadChunkLayout whole = HeadChunkLayout({1, {3, 2}, 8, 4, 8, 2, {1, 3}}).whole();
+  const HeadChunkLayout whole =
+      HeadChunkLayout({1, {3, 2}, 8, 4, 8, ElementType::kBf16, {1, 3}}).whole();
   EXPECT_EQ(whole.bands(), 1U);
   EXPECT_EQ(whole.heads(Tensor::kQ, 1, 0).first, 4U);
   EXPECT_EQ(whole.heads(Tensor::kQ, 1, 0).count, 4U);
@@ -282,7 +282,7 @@ struct Refused {
 };
 
 void expect_refused(const Refused& refused) {
-  LayoutOptions options{1, {4, 4}, 8, 4, 16, 2, {1, 2, 1}};
+  LayoutOptions options{1, {4, 4}, 8, 4, 16, ElementType::kBf16, {1, 2, 1}};
   ASSERT_NO_THROW(HeadChunkLayout{options});
   refused.spoil(options);
   try {
@@ -303,7 +303,6 @@ TEST(LayoutTest, WhatCannotBeIsRefusedWithTheReason) {
       {"no heads", [](O& o) { o.heads = 0; }, Fault::kEmpty, "without heads"},
       {"no K/V heads", [](O& o) { o.kv_heads = 0; }, Fault::kEmpty, "without K/V heads"},
       {"no dimension", [](O& o) { o.head_dim = 0; }, Fault::kEmpty, "without a head dimension"},
-      {"no bytes", [](O& o) { o.element_bytes = 0; }, Fault::kEmpty, "bytes an element"},
       {"heads", [](O& o) { o.heads = 9; }, Fault::kHeadsNotDivisible,
        "9 heads do not divide among 2 ranks"},
       {"K/V heads", [](O& o) { o.kv_heads = 3; }, Fault::kKvHeadsDoNotDivide,
@@ -342,7 +341,7 @@ Fault fault_of(const std::function<void()>& call) {
 }
 
 TEST(LayoutTest, ATensorOfAnotherShapeIsRefused) {
-  const HeadChunkLayout layout({2, {3, 1}, 8, 4, 16, 2, {4}});
+  const HeadChunkLayout layout({2, {3, 1}, 8, 4, 16, ElementType::kBf16, {4}});
   EXPECT_NO_THROW(layout.check(Tensor::kQ, 0, {2, 3, 8, 16}));
   EXPECT_NO_THROW(layout.check(Tensor::kK, 1, {2, 1, 4, 16}));
   EXPECT_EQ(fault_of([&] { layout.check(Tensor::kK, 0, {2, 3, 8, 16}); }), Fault::kShape);
@@ -350,7 +349,7 @@ TEST(LayoutTest, ATensorOfAnotherShapeIsRefused) {
 }
 
 TEST(LayoutTest, BandsAndRanksThatThereAreNotAreRefused) {
-  const HeadChunkLayout layout({1, {4, 4}, 8, 8, 16, 2, {2, 2}});
+  const HeadChunkLayout layout({1, {4, 4}, 8, 8, 16, ElementType::kBf16, {2, 2}});
   EXPECT_EQ(fault_of([&] { layout.heads(Tensor::kQ, 2, 0); }), Fault::kNoSuchBand);
   EXPECT_EQ(fault_of([&] { layout.landing(Tensor::kQ, 0, 2); }), Fault::kNoSuchBand);
   EXPECT_EQ(fault_of([&] { layout.scatter(Tensor::kQ, 2, 0, 0, 0); }), Fault::kNoSuchBand);

@@ -20,7 +20,7 @@ namespace syncopate::ulysses {
 using Floats = std::vector<float>;
 
 struct Passes {
-  LayoutOptions layout;  // element_bytes is 4
+  LayoutOptions layout;  // of fp32
   UlyssesOptions options;
   std::uint32_t passes = 3;
   /// Makes every second pass, on the same tensors; equally causal.

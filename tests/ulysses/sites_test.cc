@@ -192,9 +192,9 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const LayoutOptions alone{1, {5}, 4, 2, 4, 4, {1, 2, 1}};
-  const LayoutOptions two{1, {4, 3}, 8, 4, 4, 4, {1, 2, 1}};
-  const LayoutOptions three{2, {2, 1, 3}, 9, 3, 2, 4, {1, 1, 1}};
+  const LayoutOptions alone{1, {5}, 4, 2, 4, ElementType::kFp32, {1, 2, 1}};
+  const LayoutOptions two{1, {4, 3}, 8, 4, 4, ElementType::kFp32, {1, 2, 1}};
+  const LayoutOptions three{2, {2, 1, 3}, 9, 3, 2, ElementType::kFp32, {1, 1, 1}};
   std::vector<Case> all;
   for (const StrategyKind kind :
        {StrategyKind::kOrdinary, StrategyKind::kWholeFused, StrategyKind::kChunkSequential}) {

@@ -21,7 +21,8 @@ sim::HardwareProfile machine() {
 
 std::int64_t microseconds(StrategyKind strategy, std::vector<std::uint32_t> schedule,
                           std::uint32_t slots = 0) {
-  const Passes passes{{1, {5, 5}, 8, 8, 4, 4, std::move(schedule)}, {strategy, slots}, 1};
+  const Passes passes{
+      {1, {5, 5}, 8, 8, 4, ElementType::kFp32, std::move(schedule)}, {strategy, slots}, 1};
   return make_passes(sim::make_sim_engine(machine(), {}, 2), passes).timeline.end / 1000;
 }
 
