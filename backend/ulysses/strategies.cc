@@ -78,10 +78,6 @@ std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t bands, 
   throw runtime::UsageError("make_strategy: not a strategy");
 }
 
-bool chunks(StrategyKind kind) {
-  return kind == StrategyKind::kChunkSequential || kind == StrategyKind::kChunkOverlap;
-}
-
 const char* to_string(StrategyKind kind) {
   switch (kind) {
     case StrategyKind::kOrdinary:

@@ -34,7 +34,9 @@ std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t bands,
                                         runtime::Stream caller);
 
 /// Whether it takes a schedule's bands; the others take all local heads at once.
-bool chunks(StrategyKind kind);
+constexpr bool chunks(StrategyKind kind) {
+  return kind == StrategyKind::kChunkSequential || kind == StrategyKind::kChunkOverlap;
+}
 
 /// "ordinary", "whole_fused", "chunk_sequential" or "chunk_overlap".
 const char* to_string(StrategyKind kind);

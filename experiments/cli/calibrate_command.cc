@@ -47,7 +47,7 @@ std::string text_of(const nlohmann::ordered_json& value) { return value.get<std:
 Provenance provenance(const CalibrateArguments& arguments, const ResolvedConfig& resolved,
                       const Calibration& calibration) {
   const nlohmann::ordered_json about = environment(resolved);
-  const Config& config = resolved.config;
+  const auto& config = std::get<BatchingConfig>(resolved.config);
   return {.command = arguments.command_line,
           .program = text_of(about["program"]),
           .revision = text_of(about["revision"]),
@@ -100,14 +100,18 @@ int calibrate_machine(const CalibrateArguments& arguments) {
   const fs::path file = arguments.config.empty() ? configs_folder() / "demo/sync_cpu.yaml"
                                                  : fs::path(arguments.config);
   const ResolvedConfig config = load_config(file, {arguments.sets, arguments.runtime});
+  const auto* batching = std::get_if<BatchingConfig>(&config.config);
+  if (batching == nullptr) {
+    throw RefusedError("calibrate: " + file.string() + " is of another program than batching");
+  }
   check_available(config);
-  const auto model = make_model(config).model;
-  const std::uint64_t entries = most_entries(make_requests(config.config.requests, model->vocab()));
+  const auto model = make_model(*batching).model;
+  const std::uint64_t entries = most_entries(make_requests(batching->requests, model->vocab()));
   Calibration calibration;
   {
     ProgressLine line("calibrate");
     calibration = calibrate([&config] { return make_engine(config); }, *model,
-                            batch_limits(config.config.limits), entries,
+                            batch_limits(batching->limits), entries,
                             [&line](const char* what, double share) {
                               line.update(fmt::format("{}, {:.0f} %", what, 100 * share));
                             });

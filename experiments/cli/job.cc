@@ -35,7 +35,7 @@ std::vector<Job> plan_jobs(const RunArguments& arguments) {
     job.config = load_config(file, {arguments.sets, arguments.runtime, arguments.trace});
     check_available(job.config);
     job.name = fmt::format("{}-{}", fs::path(file).stem().string(),
-                           yaml::name_of(job.config.config.runtime.kind));
+                           yaml::name_of(runtime_of(job.config.config).kind));
     if (!arguments.out) {
       // The folder tells post/async from hash/async.
       job.target = fs::path("runs") / fs::path(file).parent_path().filename() / job.name;

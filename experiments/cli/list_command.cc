@@ -36,6 +36,13 @@ Lines choices() {
   return lines;
 }
 
+template <class... Programs>
+Lines names_of(const std::variant<Programs...>* /*of*/) {
+  return {{std::string(Programs::kKind), std::string(Programs::kDoc)}...};
+}
+
+Lines programs() { return names_of(static_cast<const Config*>(nullptr)); }
+
 Lines runtimes() {
   Lines lines;
   for (const auto& choice : yaml::ChoicesOf<RuntimeKind>::value) {
@@ -67,9 +74,10 @@ Lines profiles() {
 }  // namespace
 
 int list() {
-  print("programs", choices<Program>());
+  print("programs", programs());
   print("runtimes", runtimes());
-  print("strategies", choices<StrategyKind>());
+  print("strategies of batching", choices<StrategyKind>());
+  print("strategies of ulysses", choices<ulysses::StrategyKind>());
   print("models", models());
   print("hardware profiles", profiles());
   return kOk;

@@ -34,7 +34,7 @@ void complain(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 /// Requests that could never be served, with their place where each is written out.
-void report_refusals(const Job& job, const RunResult& result) {
+void report_refusals(const Job& job, const BatchingResult& result) {
   for (std::size_t i = 0; i < result.requests.size(); ++i) {
     const std::string& why = result.requests[i].error;
     if (why.empty()) continue;
@@ -44,7 +44,7 @@ void report_refusals(const Job& job, const RunResult& result) {
 }
 
 /// Once a run: the first step for which the profile's terms are a guess.
-void warn_outside_ranges(const Job& job, const RunResult& result) {
+void warn_outside_ranges(const Job& job, const BatchingResult& result) {
   if (!job.config.profile || !job.config.profile->ranges) return;
   const ProfileRanges& ranges = *job.config.profile->ranges;
   std::size_t outside = 0;
@@ -83,7 +83,7 @@ void keep_incomplete(const Job& job, const RunResult& so_far) {
   try {
     const auto folder = write_incomplete_run(job.target, job.config, so_far);
     complain("{}: what there is of the run, {} finished steps, is in {}", job.config.file.string(),
-             so_far.steps.size(), folder.string());
+             so_far.steps(), folder.string());
   } catch (const std::exception& error) {
     complain("{}: what there is of the run is lost: {}", job.config.file.string(), error.what());
   }
@@ -114,8 +114,8 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
   if (!result.warning.empty()) {
     complain("{}: warning: {}", job.config.file.string(), result.warning);
   }
-  report_refusals(job, result);
-  warn_outside_ranges(job, result);
+  report_refusals(job, result.batching());
+  warn_outside_ranges(job, result.batching());
   warn_dropped(job, result);
   Outcome outcome{metrics(result), ""};
   if (arguments.timeline) outcome.timeline = timeline_text(job, result.timeline);

@@ -32,7 +32,7 @@ std::string strategy(const StrategyConfig& c) {
 }  // namespace
 
 std::vector<std::string> run_row(const ResolvedConfig& config, const Json& figures) {
-  const Config& c = config.config;
+  const auto& c = std::get<BatchingConfig>(config.config);
   return {config.file.stem().string(),
           std::string(yaml::name_of(c.runtime.kind)),
           strategy(c.strategy),

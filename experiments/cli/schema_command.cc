@@ -39,13 +39,24 @@ schema is `syncopate schema --profile`.
 
 {})";
 
+/// One for each program.
+std::string chapters(const yaml::Shape& config) {
+  std::string out;
+  for (const yaml::Shape& program : config.options) {
+    out += fmt::format("# The program `{}`\n\n{}\n", program.tag.name,
+                       yaml::reference(program, "The file"));
+  }
+  out.pop_back();
+  return out;
+}
+
 }  // namespace
 
 int print_schema(bool of_profile, bool as_markdown) {
   const yaml::Shape config = yaml::shape_of<Config>();
   const yaml::Shape profile = yaml::shape_of<ProfileFile>();
   if (as_markdown) {
-    fmt::print(fmt::runtime(kPage), yaml::reference(config, "The file"),
+    fmt::print(fmt::runtime(kPage), chapters(config),
                yaml::reference(profile, "The profile"));
   } else if (of_profile) {
     fmt::print("{}", yaml::json_schema(profile, "Syncopate hardware profile"));

@@ -6,7 +6,9 @@
 
 namespace syncopate::experiments {
 
-/// Throws ConfigError at the value to change.
+// Throw ConfigError at the value to change.
 void check(const Config& config, const yaml::Origins& origins);
+void check(const BatchingConfig& config, const yaml::Origins& origins);
+void check(const UlyssesConfig& config, const yaml::Origins& origins);
 
 }  // namespace syncopate::experiments

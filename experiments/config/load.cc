@@ -7,6 +7,22 @@
 #include "experiments/yaml/writer.h"
 
 namespace syncopate::experiments {
+namespace {
+
+void resolve(BatchingConfig& config, const std::filesystem::path& folder) {
+  StrategyConfig& strategy = config.strategy;
+  if (!strategy.slots) strategy.slots = strategy.kind == StrategyKind::kAsync ? 2 : 1;
+  if (auto* llama = std::get_if<LlamaModelConfig>(&config.model);
+      llama != nullptr && llama->checkpoint) {
+    llama->checkpoint = std::filesystem::weakly_canonical(folder / *llama->checkpoint).string();
+  }
+}
+
+void resolve(UlyssesConfig& config, const std::filesystem::path& /*folder*/) {
+  experiments::resolve(config);
+}
+
+}  // namespace
 
 ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& overrides) {
   yaml::Node root = yaml::load(file);
@@ -28,19 +44,13 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
   resolved.config = yaml::read<Config>(root, resolved.origins);
   check(resolved.config, resolved.origins);
 
-  StrategyConfig& strategy = resolved.config.strategy;
-  if (!strategy.slots) strategy.slots = strategy.kind == StrategyKind::kAsync ? 2 : 1;
-  if (resolved.config.runtime.profile) {
-    resolved.profile_file = find_profile(*resolved.config.runtime.profile, file,
-                                         resolved.origins.find("runtime.profile"));
+  if (const auto& profile = runtime_of(resolved.config).profile) {
+    resolved.profile_file =
+        find_profile(*profile, file, resolved.origins.find("runtime.profile"));
     resolved.profile = load_profile(resolved.profile_file);
   }
-  if (auto* llama = std::get_if<LlamaModelConfig>(&resolved.config.model);
-      llama != nullptr && llama->checkpoint) {
-    llama->checkpoint = std::filesystem::weakly_canonical(
-                            std::filesystem::absolute(file).parent_path() / *llama->checkpoint)
-                            .string();
-  }
+  const auto folder = std::filesystem::absolute(file).parent_path();
+  std::visit([&folder](auto& config) { resolve(config, folder); }, resolved.config);
   return resolved;
 }
 

@@ -16,18 +16,20 @@ void check_available(const ResolvedConfig& config) {
   const auto fail = [&](const char* path, const std::string& message) {
     throw yaml::ConfigError(config.origins.find(path), fmt::format("{}: {}", path, message));
   };
-  const RuntimeConfig& runtime = config.config.runtime;
+  const RuntimeConfig& runtime = runtime_of(config.config);
   if (const std::string missing = what_is_missing(runtime.kind); !missing.empty()) {
     fail("runtime.kind",
          fmt::format("{} is not available: {}", yaml::name_of(runtime.kind), missing));
   }
-  if (config.config.output.kernels) {
+  if (output_of(config.config).kernels) {
     if (const std::string missing = what_is_missing_for_kernels(); !missing.empty()) {
       fail("output.kernels", "kernels cannot be recorded: " + missing);
     }
   }
-  const auto* llama = std::get_if<LlamaModelConfig>(&config.config.model);
-  if (llama == nullptr || needs_sizes_only(config)) return;
+  const auto* batching = std::get_if<BatchingConfig>(&config.config);
+  if (batching == nullptr) return;
+  const auto* llama = std::get_if<LlamaModelConfig>(&batching->model);
+  if (llama == nullptr || needs_sizes_only(*batching)) return;
   if (const std::string missing = what_is_missing(LlamaModelConfig::kKind, runtime.kind);
       !missing.empty()) {
     fail("model.kind", fmt::format("llama is not available: {}", missing));

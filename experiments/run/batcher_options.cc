@@ -12,7 +12,7 @@ models::BatchLimits batch_limits(const LimitsConfig& limits) {
           .pages = limits.pages};
 }
 
-batching::BatcherOptions batcher_options(const Config& config) {
+batching::BatcherOptions batcher_options(const BatchingConfig& config) {
   batching::BatcherOptions options;
   options.strategy = config.strategy.kind;
   options.slots = config.strategy.slots.value();

@@ -3,7 +3,7 @@
 
 #include "backend/batching/batcher.h"
 #include "backend/models/batch_layout.h"
-#include "experiments/config/config.h"
+#include "experiments/config/batching_config.h"
 
 namespace syncopate::experiments {
 
@@ -11,6 +11,6 @@ namespace syncopate::experiments {
 models::BatchLimits batch_limits(const LimitsConfig& limits);
 
 /// Without callbacks. `config` is resolved: its slots are set.
-batching::BatcherOptions batcher_options(const Config& config);
+batching::BatcherOptions batcher_options(const BatchingConfig& config);
 
 }  // namespace syncopate::experiments

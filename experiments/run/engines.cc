@@ -9,16 +9,33 @@
 #endif
 
 namespace syncopate::experiments {
+namespace {
+
+int devices_of(const Config& config) {
+  const auto* ulysses = std::get_if<UlyssesConfig>(&config);
+  return ulysses != nullptr ? static_cast<int>(ulysses->shape.world) : 1;
+}
+
+#if SYNCOPATE_HAS_CUDA
+/// GPUs to spread them over; 0: one each.
+int gpus_of(const Config& config) {
+  const auto* ulysses = std::get_if<UlyssesConfig>(&config);
+  return ulysses != nullptr ? static_cast<int>(ulysses->runtime.devices.value_or(0)) : 0;
+}
+#endif
+
+}  // namespace
 
 std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config) {
-  const RuntimeConfig& c = config.config.runtime;
+  const RuntimeConfig& c = runtime_of(config.config);
+  const int devices = devices_of(config.config);
   switch (c.kind) {
     case RuntimeKind::kSim: {
       const sim::SimOptions options{.effects = c.effects, .seed = c.seed, .chaos = c.chaos};
-      return sim::make_sim_engine(config.profile.value().profile, options, 1);
+      return sim::make_sim_engine(config.profile.value().profile, options, devices);
     }
     case RuntimeKind::kCpu:
-      return cpu::make_cpu_engine({}, 1);
+      return cpu::make_cpu_engine({}, devices);
     case RuntimeKind::kCuda:
       break;
   }
@@ -27,9 +44,11 @@ std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config) {
   }
 #if SYNCOPATE_HAS_CUDA
   cuda::CudaOptions options;
-  if (config.config.output.kernels) {
+  options.devices = devices;
+  options.gpus = gpus_of(config.config);
+  if (output_of(config.config).kernels) {
     cuda::ActivityOptions& activities = options.activities.emplace();
-    if (const auto& window = config.config.output.window) {
+    if (const auto& window = output_of(config.config).window) {
       activities.first_step = static_cast<std::int32_t>(window->front());
       activities.last_step = static_cast<std::int32_t>(window->back());
     }

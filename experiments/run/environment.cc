@@ -54,13 +54,7 @@ Json gpu() try {
 Json gpu() { return nullptr; }
 #endif
 
-}  // namespace
-
-Json environment(const ResolvedConfig& resolved) {
-  const Config& config = resolved.config;
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  Json seeds{{"runtime", config.runtime.seed}};
+void add_seeds(Json& seeds, const BatchingConfig& config) {
   if (const auto* drawn = std::get_if<GeneratedRequests>(&config.requests)) {
     seeds["requests"] = drawn->seed;
   }
@@ -68,6 +62,20 @@ Json environment(const ResolvedConfig& resolved) {
   if (const auto* llama = std::get_if<LlamaModelConfig>(&config.model)) {
     seeds["model"] = llama->seed;
   }
+}
+
+void add_seeds(Json& seeds, const UlyssesConfig& config) {
+  seeds["inputs"] = config.benchmark.seed;
+}
+
+}  // namespace
+
+Json environment(const ResolvedConfig& resolved) {
+  const RuntimeConfig& runtime = runtime_of(resolved.config);
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+  Json seeds{{"runtime", runtime.seed}};
+  std::visit([&seeds](const auto& config) { add_seeds(seeds, config); }, resolved.config);
   Json out{{"program", "syncopate " SYNCOPATE_VERSION},
            {"revision", revision()},
            {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
@@ -83,11 +91,11 @@ Json environment(const ResolvedConfig& resolved) {
 #else
   out["libtorch"] = nullptr;
 #endif
-  out["runtime"] = yaml::name_of(config.runtime.kind);
+  out["runtime"] = yaml::name_of(runtime.kind);
   out["system"] = system_name();
   out["processor"] = processor();
   out["processor_threads"] = std::thread::hardware_concurrency();
-  out["gpu"] = config.runtime.kind == RuntimeKind::kCuda ? gpu() : Json(nullptr);
+  out["gpu"] = runtime.kind == RuntimeKind::kCuda ? gpu() : Json(nullptr);
   out["profile"] = nullptr;
   if (resolved.profile) {
     out["profile"] = {{"name", resolved.profile->profile.name}, {"about", resolved.profile->about}};

@@ -7,13 +7,13 @@
 namespace syncopate::experiments {
 namespace {
 
-runtime::Nanos done(const RunResult& run, std::int32_t step) {
+runtime::Nanos done(const BatchingResult& run, std::int32_t step) {
   return run.steps[static_cast<std::size_t>(step)].done;
 }
 
 }  // namespace
 
-RequestLatency latency(const RunResult& run, const RequestRecord& request) {
+RequestLatency latency(const BatchingResult& run, const RequestRecord& request) {
   RequestLatency out;
   out.ttft = milliseconds(done(run, request.token_steps.front()) - request.arrival);
   out.end = milliseconds(done(run, request.token_steps.back()) - request.arrival);
@@ -22,7 +22,7 @@ RequestLatency latency(const RunResult& run, const RequestRecord& request) {
   return out;
 }
 
-std::vector<double> token_gaps(const RunResult& run) {
+std::vector<double> token_gaps(const BatchingResult& run) {
   std::vector<double> gaps;
   for (const RequestRecord& request : run.requests) {
     for (std::size_t i = 1; i < request.new_tokens(); ++i) {

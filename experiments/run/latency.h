@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "experiments/run/run.h"
+#include "experiments/run/batching_result.h"
 
 namespace syncopate::experiments {
 
@@ -15,9 +15,9 @@ struct RequestLatency {
 };
 
 /// Of a request that has at least one token.
-RequestLatency latency(const RunResult& run, const RequestRecord& request);
+RequestLatency latency(const BatchingResult& run, const RequestRecord& request);
 
 /// Gaps between successive tokens of every request, milliseconds.
-std::vector<double> token_gaps(const RunResult& run);
+std::vector<double> token_gaps(const BatchingResult& run);
 
 }  // namespace syncopate::experiments

@@ -68,20 +68,20 @@ MadeModel make_llama_model([[maybe_unused]] const LlamaModelConfig& c,
 
 }  // namespace
 
-MadeModel make_model(const ResolvedConfig& config) {
-  if (const auto* c = std::get_if<HashModelConfig>(&config.config.model)) {
+MadeModel make_model(const BatchingConfig& config) {
+  if (const auto* c = std::get_if<HashModelConfig>(&config.model)) {
     return {std::make_unique<models::hash::HashModel>(models::hash::HashConfig{
                 .vocab = c->vocab, .max_positions = c->max_positions, .seed = c->seed}),
             ""};
   }
-  const auto& llama = std::get<LlamaModelConfig>(config.config.model);
+  const auto& llama = std::get<LlamaModelConfig>(config.model);
   if (needs_sizes_only(config)) return {std::make_unique<ShapeModel>(llama.shape.value()), ""};
-  return make_llama_model(llama, config.config.limits, config.config.runtime.kind);
+  return make_llama_model(llama, config.limits, config.runtime.kind);
 }
 
-bool needs_sizes_only(const ResolvedConfig& config) {
-  const auto* llama = std::get_if<LlamaModelConfig>(&config.config.model);
-  return llama != nullptr && llama->shape && !config.config.runtime.effects;
+bool needs_sizes_only(const BatchingConfig& config) {
+  const auto* llama = std::get_if<LlamaModelConfig>(&config.model);
+  return llama != nullptr && llama->shape && !config.runtime.effects;
 }
 
 std::string what_is_missing(std::string_view model, RuntimeKind runtime) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend/models/model.h"
-#include "experiments/config/load.h"
+#include "experiments/config/batching_config.h"
 
 namespace syncopate::experiments {
 
@@ -16,10 +16,10 @@ struct MadeModel {
 
 /// Throws runtime::UnavailableError where this build lacks it, and what the model throws on a
 /// checkpoint that it cannot use.
-MadeModel make_model(const ResolvedConfig& config);
+MadeModel make_model(const BatchingConfig& config);
 
 /// Whether the model stands for times alone, without weights: sim with effects off and a shape.
-bool needs_sizes_only(const ResolvedConfig& config);
+bool needs_sizes_only(const BatchingConfig& config);
 
 /// Whether a model (its kKind) can be used on a runtime in this build: empty, or what is missing.
 std::string what_is_missing(std::string_view model, RuntimeKind runtime);

@@ -1,19 +1,19 @@
 // A run: from a resolved configuration to what it left behind.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
+#include <variant>
 
-#include "backend/batching/request.h"
 #include "backend/models/model.h"
 #include "backend/runtime/error.h"
 #include "backend/runtime/timeline.h"
 #include "experiments/config/load.h"
+#include "experiments/run/batching_result.h"
 
 namespace syncopate::experiments {
 
@@ -26,32 +26,22 @@ struct Progress {
 /// Called on the run's host thread after each step: keep it short.
 using OnProgress = std::function<void(const Progress&)>;
 
-/// What became of one request, without its tokens.
-struct RequestRecord {
-  std::uint32_t prompt_tokens = 0;
-  batching::FinishReason reason = batching::FinishReason::kNone;
-  std::string error;                      ///< Why it was refused; else empty.
-  std::vector<std::int32_t> token_steps;  ///< The step that sampled each new token.
-  runtime::Nanos arrival = 0;             ///< On the timeline's clock.
-  std::uint32_t preemptions = 0;
-
-  std::size_t new_tokens() const { return token_steps.size(); }
-};
-
 /// Plain data.
 struct RunResult {
   runtime::Timeline timeline;
-  std::vector<batching::StepRecord> steps;
-  std::vector<RequestRecord> requests;
   std::string warning;  ///< Of the model's making (MadeModel); empty: none.
-  std::uint64_t slot_bytes = 0;
-  std::optional<std::uint64_t> tokens_digest;     ///< None with effects off, or with an error.
-  std::vector<std::vector<std::int32_t>> tokens;  ///< By request, with output.tokens; else empty.
-  std::string error;  ///< What ended the run before its end; empty: nothing did.
+  std::string error;    ///< What ended the run before its end; empty: nothing did.
+  std::variant<BatchingResult> program;
+
+  /// Those that were finished, each with the number that the timeline gives it.
+  std::size_t steps() const {
+    return std::visit([](const auto& result) { return result.finished_steps(); }, program);
+  }
+  const BatchingResult& batching() const { return std::get<BatchingResult>(program); }
 };
 
-/// An error ended the run while it ran: its text is the error's. Of the run there are the steps
-/// that were finished and the tokens of these; the timeline has all that was logged.
+/// An error ended the run while it ran: its text is the error's. Of the run there is what was
+/// finished; the timeline has all that was logged.
 class InterruptedRun : public runtime::Error {
  public:
   /// `so_far` has its error.
@@ -67,7 +57,7 @@ class InterruptedRun : public runtime::Error {
 /// InterruptedRun, and runtime::Error before there is a run: a model that cannot be loaded, memory
 /// that is not there.
 RunResult run_config(const ResolvedConfig& config, const OnProgress& on_progress = {});
-/// The same with the caller's model in place of the configuration's.
+/// The same of the batching program, with the caller's model in place of the configuration's.
 RunResult run_model(const ResolvedConfig& config, const models::Model& model,
                     const OnProgress& on_progress = {});
 

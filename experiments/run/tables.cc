@@ -22,9 +22,9 @@ struct Span {
   Nanos end = kUnknownTime;
 };
 
-std::vector<Span> device_spans(const RunResult& run) {
+std::vector<Span> device_spans(const BatchingResult& run, const runtime::Timeline& timeline) {
   std::vector<Span> spans(run.steps.size());
-  for (const Operation& op : run.timeline.operations) {
+  for (const Operation& op : timeline.operations) {
     const bool host = op.kind == OperationKind::kHostSpan || op.kind == OperationKind::kHostBlock;
     if (host || op.step < 0 || op.start == kUnknownTime) continue;
     const auto step = static_cast<std::size_t>(op.step);
@@ -42,8 +42,8 @@ std::string ms(Nanos time) {
 
 }  // namespace
 
-std::string steps_csv(const RunResult& run) {
-  const std::vector<Span> spans = device_spans(run);
+std::string steps_csv(const BatchingResult& run, const runtime::Timeline& timeline) {
+  const std::vector<Span> spans = device_spans(run, timeline);
   std::string out =
       "step,slot,rows,prefill_rows,tokens,discarded,preempted,kv_tokens,device_start_ms,"
       "device_end_ms,done_ms\n";
@@ -56,7 +56,7 @@ std::string steps_csv(const RunResult& run) {
   return out;
 }
 
-std::string requests_csv(const RunResult& run) {
+std::string requests_csv(const BatchingResult& run) {
   std::string out =
       "request,prompt_tokens,new_tokens,finish,preemptions,first_step,last_step,arrival_ms,ttft_ms,"
       "tpot_ms,end_ms\n";

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/batching/request.h"
-#include "experiments/config/config.h"
+#include "experiments/config/batching_config.h"
 
 namespace syncopate::experiments {
 

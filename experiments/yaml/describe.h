@@ -20,7 +20,7 @@
 //   std::array<T, N> without a describe()         a list of N items
 //   a struct with describe()                      a map; with `using Shorthand = S` and a
 //                                                 constructor from S, also a lone S
-//   std::variant<A, B, …> of structs with kKind   a map whose key `kind` says which
+//   std::variant<A, B, …> of structs with kKind   a map whose key `kind` says which (see kTagOf)
 //   std::variant<A, std::vector<B>>               a map or a list
 #pragma once
 
@@ -103,12 +103,16 @@ inline constexpr bool kIsArray<std::array<T, N>> = true;
 template <class T>
 concept FixedList = kIsArray<T> && !Described<T>;
 
-/// A variant that is told apart by the key `kind`.
+/// A variant that is told apart by a key, kTagOf.
 template <class T>
 inline constexpr bool kIsTagged = false;
 template <class... T>
 inline constexpr bool kIsTagged<std::variant<T...>> =
     requires { requires(std::same_as<decltype(T::kKind), const std::string_view> && ...); };
+
+/// That key. Specialize it for a variant that has another.
+template <class T>
+inline constexpr std::string_view kTagOf = "kind";
 
 /// A variant that is told apart by being a map or a list.
 template <class T>

@@ -40,8 +40,8 @@ Json map(const Shape& shape) {
   Json needed = Json::array();
   if (!shape.tag.name.empty()) {
     out["description"] = shape.tag.doc;
-    properties["kind"] = {{"const", shape.tag.name}, {"description", shape.tag.doc}};
-    needed.push_back("kind");
+    properties[shape.tag_key] = {{"const", shape.tag.name}, {"description", shape.tag.doc}};
+    needed.push_back(shape.tag_key);
   }
   for (const Shape::Field& field : shape.fields) {
     Json of_field{{"description", field.doc}};

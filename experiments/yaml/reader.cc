@@ -108,6 +108,10 @@ Cursor Cursor::item(std::size_t index) const {
   return {node.items[index], fmt::format("{}[{}]", path, index), key};
 }
 
+std::string Cursor::path_of(std::string_view key_below) const {
+  return path.empty() ? std::string(key_below) : fmt::format("{}.{}", path, key_below);
+}
+
 bool read_bool(const Cursor& at) {
   if (at.node.kind == Node::Kind::kScalar && !at.node.quoted) {
     const std::string& text = at.node.text;

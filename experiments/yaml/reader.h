@@ -24,6 +24,7 @@ struct Cursor {
   const Key& key;
 
   Cursor item(std::size_t index) const;
+  std::string path_of(std::string_view key_below) const;
 };
 
 // What the templates below share. All throw ConfigError.
@@ -118,10 +119,7 @@ class Reader {
     void operator()(const Key& key, T& member) {
       const Node* node = map.node.find(key.name);
       if (node != nullptr) {
-        std::string path = map.path;
-        if (!path.empty()) path += '.';
-        path += key.name;
-        reader.read(Cursor{*node, std::move(path), key}, member);
+        reader.read(Cursor{*node, map.path_of(key.name), key}, member);
       } else if (key.is_required) {
         throw_missing(map, key, allowed);
       }
@@ -159,12 +157,13 @@ class Reader {
   template <class... T>
   void read_tagged(const Cursor& at, std::variant<T...>& out) {
     expect_map(at);
-    static constexpr Key kKindKey = required("kind", "");
+    static constexpr Key kTag = required(kTagOf<std::variant<T...>>, "");
     std::string kind;
-    std::vector<std::string_view> keys{kKindKey.name};
-    Fields{*this, at, keys}(kKindKey, kind);
-    const Node& node = *at.node.find(kKindKey.name);
-    const std::size_t index = read_choice(Cursor{node, at.path + ".kind", kKindKey}, {T::kKind...});
+    std::vector<std::string_view> keys{kTag.name};
+    Fields{*this, at, keys}(kTag, kind);
+    const Node& node = *at.node.find(kTag.name);
+    const std::size_t index =
+        read_choice(Cursor{node, at.path_of(kTag.name), kTag}, {T::kKind...});
     std::size_t alternative = 0;
     ((alternative++ == index ? read_struct(at, out.template emplace<T>(), keys) : void()), ...);
   }

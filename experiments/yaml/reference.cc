@@ -76,7 +76,7 @@ class Page {
         return add_choices(shape, title);
       case Shape::Kind::kTagged:
         for (const Shape& option : shape.options) {
-          add_map(option, path, fmt::format("{} with `kind: {}`", title, option.tag.name));
+          add_map(option, path, fmt::format("{} with `{}: {}`", title, option.tag_key, option.tag.name));
         }
         return;
       case Shape::Kind::kEither:
@@ -98,7 +98,8 @@ class Page {
     out_ += "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
     if (!map.tag.name.empty()) {
       out_ +=
-          fmt::format("| `kind` | `{}` | required | which of these tables holds |\n", map.tag.name);
+          fmt::format("| `{}` | `{}` | required | which of these tables holds |\n", map.tag_key,
+                      map.tag.name);
     }
     for (const Shape::Field& field : map.fields) {
       out_ += fmt::format("| `{}` | {} | {} | {} |\n", field.name, type(field.shape),

@@ -28,7 +28,7 @@ struct Shape {
     kChoice,  ///< One of `choices`.
     kList,    ///< Of options[0].
     kMap,     ///< With `fields`.
-    kTagged,  ///< A map whose key `kind` says which of `options`, each a map with a `tag`.
+    kTagged,  ///< A map whose key `tag_key` says which of `options`, each a map with a `tag`.
     kEither,  ///< One of `options`, told apart by their form: scalar, list or map.
   };
   struct Choice {
@@ -43,7 +43,8 @@ struct Shape {
   std::vector<Shape> options;
   std::optional<std::size_t> length;  ///< Of a kList that has one.
   std::vector<Field> fields;
-  Choice tag;  ///< Of a kTagged's option.
+  std::string tag_key;  ///< Of a kTagged and its options.
+  Choice tag;           ///< Of a kTagged's option.
 
   bool is_scalar() const { return kind <= Kind::kChoice; }
 };
@@ -125,8 +126,10 @@ template <class... T>
 Shape tagged_shape(const std::variant<T...>&) {
   Shape shape;
   shape.kind = Shape::Kind::kTagged;
+  shape.tag_key = kTagOf<std::variant<T...>>;
   const auto add = [&](auto alternative) {
     Shape& option = shape.options.emplace_back(map_shape(alternative));
+    option.tag_key = shape.tag_key;
     option.tag = {std::string(alternative.kKind), std::string(alternative.kDoc)};
   };
   (add(T{}), ...);

@@ -50,7 +50,7 @@ Node write(const T& value) {
           Node map = write(alternative);
           using Alternative = std::remove_cvref_t<decltype(alternative)>;
           map.entries.insert(map.entries.begin(),
-                             {"kind", {}, Node::scalar(std::string(Alternative::kKind))});
+                             {std::string(kTagOf<T>), {}, Node::scalar(std::string(Alternative::kKind))});
           return map;
         },
         value);

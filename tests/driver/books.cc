@@ -28,7 +28,7 @@ template <class... Args>
 
 }  // namespace
 
-Books::Books(const experiments::Config& config, const std::vector<Request>& requests,
+Books::Books(const experiments::BatchingConfig& config, const std::vector<Request>& requests,
              std::uint32_t depth)
     : config_(config),
       requests_(requests),

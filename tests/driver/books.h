@@ -28,7 +28,7 @@ class Fault : public std::runtime_error {
 class Books {
  public:
   /// Both must outlive the books. `depth` is how many steps may be in flight.
-  Books(const experiments::Config& config, const std::vector<batching::Request>& requests,
+  Books(const experiments::BatchingConfig& config, const std::vector<batching::Request>& requests,
         std::uint32_t depth);
 
   /// BatcherOptions::on_plan, on_step and on_token.
@@ -61,7 +61,7 @@ class Books {
   std::size_t allowed_in_vain(const batching::Request& request,
                               const batching::RequestResult& result) const;
 
-  const experiments::Config& config_;
+  const experiments::BatchingConfig& config_;
   const std::vector<batching::Request>& requests_;
   const models::BatchLayout layout_;
   const std::uint32_t depth_;

@@ -12,7 +12,7 @@
 namespace syncopate::driver {
 namespace {
 
-using experiments::Config;
+using experiments::BatchingConfig;
 using experiments::HashModelConfig;
 using experiments::LimitsConfig;
 using experiments::RequestConfig;

@@ -12,7 +12,7 @@ namespace syncopate::driver {
 /// and a second strategy to hold against it.
 struct Case {
   std::uint64_t seed = 0;
-  experiments::Config config;               ///< In virtual time, asynchronous.
+  experiments::BatchingConfig config;       ///< In virtual time, asynchronous.
   experiments::StrategyConfig synchronous;  ///< Same requests, one step in flight.
   bool listens = false;                     ///< Whether a client is told each token.
   bool checks_races = false;

@@ -77,8 +77,8 @@ TEST(DriverTest, TheReplayOfACaseHasItsDigestAndItsSteps) {
       const auto file =
           write_replay(c, {synchronous, "none", "not at all"}, RuntimeKind::kSim, scratch.folder());
       const experiments::RunResult replayed = run_config(experiments::load_config(file));
-      EXPECT_EQ(replayed.tokens_digest, played.digest) << "seed " << seed;
-      EXPECT_EQ(replayed.steps.size(), played.steps) << "seed " << seed;
+      EXPECT_EQ(replayed.batching().tokens_digest, played.digest) << "seed " << seed;
+      EXPECT_EQ(replayed.steps(), played.steps) << "seed " << seed;
     }
   }
 }
@@ -92,7 +92,7 @@ TEST(DriverTest, TheReplayOfACaseOnThreadsHasTheSameTokens) {
   }
   const auto file =
       write_replay(c, {false, "none", "not at all"}, RuntimeKind::kCpu, scratch.folder());
-  EXPECT_EQ(run_config(experiments::load_config(file)).tokens_digest, play(c, false, {}).digest);
+  EXPECT_EQ(run_config(experiments::load_config(file)).batching().tokens_digest, play(c, false, {}).digest);
 }
 
 // The seeds of a test run meet everything that there is to be met, many times.

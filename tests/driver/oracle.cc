@@ -15,7 +15,7 @@ namespace {
 
 using batching::FinishReason;
 using batching::Request;
-using experiments::Config;
+using experiments::BatchingConfig;
 using experiments::HashModelConfig;
 using models::RowSampling;
 
@@ -87,7 +87,7 @@ FinishReason reason_after(const std::vector<std::int32_t>& tokens, const Request
   return tokens.size() == request.max_new_tokens ? FinishReason::kLength : FinishReason::kNone;
 }
 
-bool can_be_served(const Config& config, const HashModelConfig& model, const Request& request) {
+bool can_be_served(const BatchingConfig& config, const HashModelConfig& model, const Request& request) {
   if (request.prompt.empty() || request.max_new_tokens == 0) return false;
   const auto outside = [&model](std::int32_t id) {
     return id < 0 || id >= static_cast<std::int64_t>(model.vocab);
@@ -99,7 +99,7 @@ bool can_be_served(const Config& config, const HashModelConfig& model, const Req
   return total <= model.max_positions && total - 1 <= entries;
 }
 
-Answer answer(const Config& config, const Request& request, Speaker& speaker) {
+Answer answer(const BatchingConfig& config, const Request& request, Speaker& speaker) {
   Answer right;
   if (!can_be_served(config, std::get<HashModelConfig>(config.model), request)) {
     right.reason = FinishReason::kRefused;
@@ -124,7 +124,7 @@ std::unique_ptr<Speaker> hash_speaker(const HashModelConfig& config) {
   return std::make_unique<HashSpeaker>(config);
 }
 
-std::vector<Answer> answers(const Config& config, const std::vector<Request>& requests,
+std::vector<Answer> answers(const BatchingConfig& config, const std::vector<Request>& requests,
                             Speaker& speaker) {
   std::vector<Answer> all;
   for (const Request& request : requests) all.push_back(answer(config, request, speaker));

@@ -25,7 +25,7 @@ struct Answer {
 
 /// The answers of `speaker` to `requests`, which are the configuration's as make_requests() gives
 /// them.
-std::vector<Answer> answers(const experiments::Config& config,
+std::vector<Answer> answers(const experiments::BatchingConfig& config,
                             const std::vector<batching::Request>& requests, Speaker& speaker);
 
 /// What the hash model says to a request of which only the length ends the answer.

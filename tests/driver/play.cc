@@ -25,7 +25,7 @@ namespace {
 using batching::Batcher;
 using batching::FinishReason;
 using batching::Request;
-using experiments::Config;
+using experiments::BatchingConfig;
 using experiments::HashModelConfig;
 using experiments::RuntimeKind;
 using runtime::Nanos;
@@ -38,16 +38,18 @@ std::unique_ptr<runtime::Engine> make_engine(const Case& c, RuntimeKind kind) {
     return sim::make_sim_engine(machine(), {.effects = true, .seed = r.seed, .chaos = r.chaos}, 1);
   }
   if (kind == RuntimeKind::kCuda) {
-    experiments::ResolvedConfig config;
-    config.config.runtime.kind = kind;
-    return experiments::make_engine(config);
+    BatchingConfig config;
+    config.runtime.kind = kind;
+    experiments::ResolvedConfig resolved;
+    resolved.config = std::move(config);
+    return experiments::make_engine(resolved);
   }
   cpu::CpuOptions options;
   if (c.seed % kChaosOnThreads == 0) options.chaos_seed = c.seed + 1;
   return cpu::make_cpu_engine(options, 1);
 }
 
-Subject make_subject(const Config& c, const PlayOptions& options) {
+Subject make_subject(const BatchingConfig& c, const PlayOptions& options) {
   const auto& m = std::get<HashModelConfig>(c.model);
   if (options.make_subject) return options.make_subject(m, c.limits);
   const models::hash::HashConfig config{
@@ -131,7 +133,7 @@ void check_races(const runtime::Timeline& timeline) {
   if (!races.empty()) throw Fault("race", analysis::describe(timeline, races.front()));
 }
 
-Played run(const Case& c, const Config& config, const PlayOptions& options) {
+Played run(const Case& c, const BatchingConfig& config, const PlayOptions& options) {
   const Subject subject = make_subject(config, options);
   const std::vector<Request> requests =
       experiments::make_requests(config.requests, subject.model->vocab());
@@ -171,8 +173,8 @@ Played run(const Case& c, const Config& config, const PlayOptions& options) {
 
 }  // namespace
 
-Config config_of(const Case& c, bool synchronous) {
-  Config config = c.config;
+BatchingConfig config_of(const Case& c, bool synchronous) {
+  BatchingConfig config = c.config;
   if (synchronous) config.strategy = c.synchronous;
   return config;
 }

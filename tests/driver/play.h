@@ -40,6 +40,6 @@ Played play(const Case& c, bool synchronous, const PlayOptions& options);
 std::optional<Failure> play(const Case& c, const PlayOptions& options);
 
 /// The configuration that a strategy of the case runs.
-experiments::Config config_of(const Case& c, bool synchronous);
+experiments::BatchingConfig config_of(const Case& c, bool synchronous);
 
 }  // namespace syncopate::driver

@@ -23,7 +23,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
 std::filesystem::path write_replay(const Case& c, const Failure& failure,
                                    experiments::RuntimeKind runtime,
                                    const std::filesystem::path& folder) {
-  experiments::Config config = config_of(c, failure.synchronous);
+  experiments::BatchingConfig config = config_of(c, failure.synchronous);
   const bool in_virtual_time = runtime == experiments::RuntimeKind::kSim;
   config.runtime.kind = runtime;
   if (!in_virtual_time) {

@@ -106,7 +106,7 @@ class Shrinker {
   }
 
   void simplify_options() {
-    using experiments::Config;
+    using experiments::BatchingConfig;
     set([](Case& c) -> auto& { return c.config.host.extra_us; }, 0.0);
     set([](Case& c) -> auto& { return c.config.scheduler.chunk_tokens; }, 0U);
     set([](Case& c) -> auto& { return c.config.scheduler.policy; },

@@ -354,7 +354,7 @@ TEST(ConfigFile, MayHaveAByteOrderMarkAndWindowsLineEnds) {
   std::string text = "\xEF\xBB\xBF";
   for (const char c : valid()) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
   const auto file = scratch.write("a.yaml", text);
-  EXPECT_EQ(load_config(file).config.strategy.slots, 2U);
+  EXPECT_EQ(std::get<BatchingConfig>(load_config(file).config).strategy.slots, 2U);
   const auto wrong = scratch.write("b.yaml", replace(text, "slots: 2", "slots: two"));
   EXPECT_THAT(error_of(wrong), HasSubstr(":10:10: "));
 }

@@ -27,8 +27,8 @@ constexpr const char* kConfig =
 
 class ConfigWith : public testing::Test {
  protected:
-  Config with(std::vector<std::string> sets) {
-    return load_config(file_, Overrides{std::move(sets), {}}).config;
+  BatchingConfig with(std::vector<std::string> sets) {
+    return std::get<BatchingConfig>(load_config(file_, Overrides{std::move(sets), {}}).config);
   }
   std::string error_with(std::string set) {
     try {
@@ -58,7 +58,7 @@ TEST_F(ConfigWith, ALoneLengthIsBothEndsOfTheRange) {
 }
 
 TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
-  const Config c = with({"model.vocab=99", "host.extra_us=2.5", "output={log: off}",
+  const BatchingConfig c = with({"model.vocab=99", "host.extra_us=2.5", "output={log: off}",
                          "requests.max_new_tokens.max=20", "requests.eos=5"});
   EXPECT_EQ(std::get<HashModelConfig>(c.model).vocab, 99U);
   EXPECT_EQ(c.host.extra_us, 2.5);
@@ -68,7 +68,7 @@ TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
 }
 
 TEST_F(ConfigWith, AWindowIsAPairOfSteps) {
-  const Config c = with({"output.trace=on", "output.window=[3, 8]"});
+  const BatchingConfig c = with({"output.trace=on", "output.window=[3, 8]"});
   EXPECT_EQ(c.output.window, (std::array<std::uint32_t, 2>{3, 8}));
   EXPECT_THAT(to_yaml(c), HasSubstr("window: [3, 8]"));
   EXPECT_FALSE(with({}).output.window);
@@ -103,8 +103,8 @@ TEST_F(ConfigWith, AWrongOverrideIsNamedAsItWasTyped) {
 
 TEST_F(ConfigWith, AnotherRuntimeLeavesTheProfileBehind) {
   const ResolvedConfig c = load_config(file_, {.sets = {}, .runtime = "cpu"});
-  EXPECT_EQ(c.config.runtime.kind, RuntimeKind::kCpu);
-  EXPECT_FALSE(c.config.runtime.profile);
+  EXPECT_EQ(runtime_of(c.config).kind, RuntimeKind::kCpu);
+  EXPECT_FALSE(runtime_of(c.config).profile);
   EXPECT_FALSE(c.profile);
 }
 

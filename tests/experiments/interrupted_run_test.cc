@@ -69,12 +69,13 @@ class InterruptedRunTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(InterruptedRunTest, HasTheStepsAndTokensOfBeforeTheError) {
-  const RunResult whole = run_config(config());
+  const RunResult complete = run_config(config());
+  const BatchingResult& whole = complete.batching();
   const Interrupted interrupted(config());
   ASSERT_NE(interrupted.so_far, nullptr);
   EXPECT_THAT(interrupted.text, HasSubstr("the kernel's fault"));
-  const RunResult& run = interrupted.run();
-  EXPECT_EQ(run.error, interrupted.text);
+  EXPECT_EQ(interrupted.run().error, interrupted.text);
+  const BatchingResult& run = interrupted.run().batching();
   EXPECT_FALSE(run.tokens_digest.has_value());
   // The failing step and the one before it may both be in flight.
   EXPECT_GE(run.steps.size(), kGoodSteps - 1U);
@@ -105,12 +106,12 @@ TEST_P(InterruptedRunTest, IsKeptInAFolderThatNobodyTakesForAWholeRun) {
   const auto figures = nlohmann::json::parse(read_text(folder / "metrics.json"));
   EXPECT_EQ(figures["complete"], false);
   EXPECT_EQ(figures["error"], interrupted.text);
-  EXPECT_EQ(figures["steps"], interrupted.run().steps.size());
+  EXPECT_EQ(figures["steps"], interrupted.run().steps());
   EXPECT_EQ(figures["tokens_digest"], nullptr);
   EXPECT_EQ(figures["races"], nullptr);
   const std::string steps = read_text(folder / "steps.csv");
   EXPECT_EQ(static_cast<std::size_t>(std::count(steps.begin(), steps.end(), '\n')),
-            1 + interrupted.run().steps.size());
+            1 + interrupted.run().steps());
   EXPECT_NO_THROW(analysis::read_timeline(folder / "timeline.json"));
   EXPECT_TRUE(fs::exists(folder / "trace.json.gz"));
   EXPECT_TRUE(fs::exists(folder / "tokens.json"));

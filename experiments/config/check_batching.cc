@@ -1,25 +1,25 @@
-#include "experiments/config/check.h"
-
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "experiments/yaml/error.h"
+#include "experiments/config/check.h"
+#include "experiments/config/rules.h"
 
 namespace syncopate::experiments {
 namespace {
 
-class Checker {
+class BatchingRules : Rules {
  public:
-  Checker(const Config& config, const yaml::Origins& origins)
-      : config_(config), origins_(origins) {}
+  BatchingRules(const BatchingConfig& config, const yaml::Origins& origins)
+      : Rules(origins), config_(config) {}
 
-  void run() const {
-    check_runtime();
+  void check() const {
+    check_runtime(config_.runtime);
     check_strategy();
-    check_output();
+    check_tokens();
+    check_output(config_.output, config_.runtime);
     check_limits();
     if (const auto* llama = std::get_if<LlamaModelConfig>(&config_.model)) check_llama(*llama);
     if (const auto* drawn = std::get_if<GeneratedRequests>(&config_.requests)) {
@@ -30,27 +30,6 @@ class Checker {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view path, std::string_view message) const {
-    throw yaml::ConfigError(origins_.find(path), fmt::format("{}: {}", path, message));
-  }
-
-  void check_runtime() const {
-    const RuntimeConfig& c = config_.runtime;
-    const bool sim = c.kind == RuntimeKind::kSim;
-    const std::string_view kind = yaml::name_of(c.kind);
-    if (sim && !c.profile) {
-      fail("runtime.profile", "sim needs a hardware profile: a name in configs/hardware or a path");
-    }
-    if (!sim && c.profile) {
-      fail("runtime.profile",
-           fmt::format("only sim has a hardware profile; {} measures: remove it", kind));
-    }
-    if (!sim && !c.effects) {
-      fail("runtime.effects", fmt::format("off is for sim only: {} always computes", kind));
-    }
-    if (!sim && c.chaos) fail("runtime.chaos", fmt::format("is for sim only, not {}", kind));
-  }
-
   void check_strategy() const {
     const StrategyConfig& c = config_.strategy;
     if (c.kind == StrategyKind::kUnordered && !c.allow_races) {
@@ -76,27 +55,9 @@ class Checker {
     }
   }
 
-  void check_output() const {
-    const OutputConfig& c = config_.output;
-    if (c.tokens && !config_.runtime.effects) {
+  void check_tokens() const {
+    if (config_.output.tokens && !config_.runtime.effects) {
       fail("output.tokens", "with runtime.effects off no tokens exist, so none can be written");
-    }
-    if (c.trace && !c.log) {
-      fail("output.trace", "a trace is made from the log: set output.log: true");
-    }
-    if (c.kernels && config_.runtime.kind != RuntimeKind::kCuda) {
-      fail("output.kernels",
-           fmt::format("is for cuda only, not {}: remove it", yaml::name_of(config_.runtime.kind)));
-    }
-    if (c.kernels && !c.trace) {
-      fail("output.kernels", "kernels go into the trace: set output.trace: true");
-    }
-    if (c.window && !c.trace) {
-      fail("output.window", "limits the trace, and none is written: set output.trace: true");
-    }
-    if (c.window && c.window->front() > c.window->back()) {
-      fail("output.window", fmt::format("the first step, {}, is after the last, {}",
-                                        c.window->front(), c.window->back()));
     }
   }
 
@@ -217,12 +178,13 @@ class Checker {
     }
   }
 
-  const Config& config_;
-  const yaml::Origins& origins_;
+  const BatchingConfig& config_;
 };
 
 }  // namespace
 
-void check(const Config& config, const yaml::Origins& origins) { Checker(config, origins).run(); }
+void check(const BatchingConfig& config, const yaml::Origins& origins) {
+  BatchingRules(config, origins).check();
+}
 
 }  // namespace syncopate::experiments
