@@ -56,8 +56,7 @@ int print_schema(bool of_profile, bool as_markdown) {
   const yaml::Shape config = yaml::shape_of<Config>();
   const yaml::Shape profile = yaml::shape_of<ProfileFile>();
   if (as_markdown) {
-    fmt::print(fmt::runtime(kPage), chapters(config),
-               yaml::reference(profile, "The profile"));
+    fmt::print(fmt::runtime(kPage), chapters(config), yaml::reference(profile, "The profile"));
   } else if (of_profile) {
     fmt::print("{}", yaml::json_schema(profile, "Syncopate hardware profile"));
   } else {

@@ -53,8 +53,8 @@ class UlyssesRules : Rules {
     }
     if (!c.tokens) return;
     if (c.tokens->size() != c.world) {
-      fail("shape.tokens", fmt::format("has {} entries for {} ranks (shape.world)",
-                                       c.tokens->size(), c.world));
+      fail("shape.tokens",
+           fmt::format("has {} entries for {} ranks (shape.world)", c.tokens->size(), c.world));
     }
     const auto all = std::accumulate(c.tokens->begin(), c.tokens->end(), std::uint64_t{0});
     if (all == 0) fail("shape.tokens", "no rank has any");
@@ -66,8 +66,8 @@ class UlyssesRules : Rules {
   void check_heads() const {
     const UlyssesShapeConfig& c = config_.shape;
     if (c.heads % c.world != 0) {
-      fail("shape.heads", fmt::format("{} cannot be divided among {} ranks (shape.world)", c.heads,
-                                      c.world));
+      fail("shape.heads",
+           fmt::format("{} cannot be divided among {} ranks (shape.world)", c.heads, c.world));
     }
     if (c.kv_heads && c.heads % *c.kv_heads != 0) {
       fail("shape.kv_heads",
@@ -86,12 +86,11 @@ class UlyssesRules : Rules {
     }
     if (c.schedule) check_schedule(key("schedule"), *c.schedule);
     if (c.slots && c.strategy != StrategyKind::kChunkOverlap) {
-      fail(key("slots"),
-           fmt::format("{} holds one band at a time: remove it", strategy));
+      fail(key("slots"), fmt::format("{} holds one band at a time: remove it", strategy));
     }
     if (c.slots && *c.slots > bands(c)) {
-      fail(key("slots"), fmt::format("{} slots for {} bands: the others stay empty", *c.slots,
-                                     bands(c)));
+      fail(key("slots"),
+           fmt::format("{} slots for {} bands: the others stay empty", *c.slots, bands(c)));
     }
     if (c.name) check_name(key("name"), *c.name);
   }
@@ -106,7 +105,9 @@ class UlyssesRules : Rules {
 
   /// A name is a cell of a table and of a CSV file.
   void check_name(const std::string& path, const std::string& name) const {
-    const auto wrong = [](unsigned char c) { return c < 0x20 || c == 0x7f || c == ',' || c == '"'; };
+    const auto wrong = [](unsigned char c) {
+      return c < 0x20 || c == 0x7f || c == ',' || c == '"';
+    };
     if (name.empty()) fail(path, "is empty: leave it out, or give one");
     if (std::ranges::any_of(name, wrong)) {
       fail(path, "has a comma, a quote or a control character, which a table cannot hold");

@@ -45,8 +45,7 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
   check(resolved.config, resolved.origins);
 
   if (const auto& profile = runtime_of(resolved.config).profile) {
-    resolved.profile_file =
-        find_profile(*profile, file, resolved.origins.find("runtime.profile"));
+    resolved.profile_file = find_profile(*profile, file, resolved.origins.find("runtime.profile"));
     resolved.profile = load_profile(resolved.profile_file);
   }
   const auto folder = std::filesystem::absolute(file).parent_path();

@@ -10,7 +10,8 @@
 
 namespace syncopate::experiments {
 
-/// An engine of one device, or of one for each rank. Throws runtime::UnavailableError where this build or machine lacks it.
+/// An engine of one device, or of one for each rank. Throws runtime::UnavailableError where this
+/// build or machine lacks it.
 std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config);
 
 /// Whether a runtime can be used here and now: empty, or what is missing.

@@ -40,8 +40,7 @@ analysis::TraceOptions trace_options(const Config& config, const RunResult& run)
     options.window.last = static_cast<std::int32_t>(window->back());
   }
   if (!run.error.empty()) {  // what was not finished has no times
-    options.window.last =
-        std::min(options.window.last, static_cast<std::int32_t>(run.steps()) - 1);
+    options.window.last = std::min(options.window.last, static_cast<std::int32_t>(run.steps()) - 1);
   }
   return options;
 }

@@ -162,8 +162,7 @@ class Reader {
     std::vector<std::string_view> keys{kTag.name};
     Fields{*this, at, keys}(kTag, kind);
     const Node& node = *at.node.find(kTag.name);
-    const std::size_t index =
-        read_choice(Cursor{node, at.path_of(kTag.name), kTag}, {T::kKind...});
+    const std::size_t index = read_choice(Cursor{node, at.path_of(kTag.name), kTag}, {T::kKind...});
     std::size_t alternative = 0;
     ((alternative++ == index ? read_struct(at, out.template emplace<T>(), keys) : void()), ...);
   }

@@ -76,7 +76,8 @@ class Page {
         return add_choices(shape, title);
       case Shape::Kind::kTagged:
         for (const Shape& option : shape.options) {
-          add_map(option, path, fmt::format("{} with `{}: {}`", title, option.tag_key, option.tag.name));
+          add_map(option, path,
+                  fmt::format("{} with `{}: {}`", title, option.tag_key, option.tag.name));
         }
         return;
       case Shape::Kind::kEither:
@@ -97,9 +98,8 @@ class Page {
     if (!map.tag.doc.empty()) out_ += fmt::format("`{}`: {}.\n\n", map.tag.name, map.tag.doc);
     out_ += "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
     if (!map.tag.name.empty()) {
-      out_ +=
-          fmt::format("| `{}` | `{}` | required | which of these tables holds |\n", map.tag_key,
-                      map.tag.name);
+      out_ += fmt::format("| `{}` | `{}` | required | which of these tables holds |\n", map.tag_key,
+                          map.tag.name);
     }
     for (const Shape::Field& field : map.fields) {
       out_ += fmt::format("| `{}` | {} | {} | {} |\n", field.name, type(field.shape),

@@ -49,8 +49,9 @@ Node write(const T& value) {
         [](const auto& alternative) {
           Node map = write(alternative);
           using Alternative = std::remove_cvref_t<decltype(alternative)>;
-          map.entries.insert(map.entries.begin(),
-                             {std::string(kTagOf<T>), {}, Node::scalar(std::string(Alternative::kKind))});
+          map.entries.insert(
+              map.entries.begin(),
+              {std::string(kTagOf<T>), {}, Node::scalar(std::string(Alternative::kKind))});
           return map;
         },
         value);

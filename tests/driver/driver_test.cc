@@ -92,7 +92,8 @@ TEST(DriverTest, TheReplayOfACaseOnThreadsHasTheSameTokens) {
   }
   const auto file =
       write_replay(c, {false, "none", "not at all"}, RuntimeKind::kCpu, scratch.folder());
-  EXPECT_EQ(run_config(experiments::load_config(file)).batching().tokens_digest, play(c, false, {}).digest);
+  EXPECT_EQ(run_config(experiments::load_config(file)).batching().tokens_digest,
+            play(c, false, {}).digest);
 }
 
 // The seeds of a test run meet everything that there is to be met, many times.

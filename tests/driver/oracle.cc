@@ -87,7 +87,8 @@ FinishReason reason_after(const std::vector<std::int32_t>& tokens, const Request
   return tokens.size() == request.max_new_tokens ? FinishReason::kLength : FinishReason::kNone;
 }
 
-bool can_be_served(const BatchingConfig& config, const HashModelConfig& model, const Request& request) {
+bool can_be_served(const BatchingConfig& config, const HashModelConfig& model,
+                   const Request& request) {
   if (request.prompt.empty() || request.max_new_tokens == 0) return false;
   const auto outside = [&model](std::int32_t id) {
     return id < 0 || id >= static_cast<std::int64_t>(model.vocab);

@@ -348,7 +348,8 @@ def test_help_version_and_list_succeed(tmp_path):
     assert syncopate("--version", cwd=tmp_path).stdout.startswith("syncopate ")
     listed = syncopate("list", cwd=tmp_path)
     assert listed.returncode == 0
-    for word in ["batching", "sim", "cpu", "cuda", "async", "hash", "llama", "h200", "post"]:
+    for word in ["batching", "ulysses", "sim", "cpu", "cuda", "async", "chunk_overlap", "hash", "llama", "h200",
+                 "post"]:
         assert f"  {word} " in listed.stdout
 
 

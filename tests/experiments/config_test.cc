@@ -59,7 +59,7 @@ TEST_F(ConfigWith, ALoneLengthIsBothEndsOfTheRange) {
 
 TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
   const BatchingConfig c = with({"model.vocab=99", "host.extra_us=2.5", "output={log: off}",
-                         "requests.max_new_tokens.max=20", "requests.eos=5"});
+                                 "requests.max_new_tokens.max=20", "requests.eos=5"});
   EXPECT_EQ(std::get<HashModelConfig>(c.model).vocab, 99U);
   EXPECT_EQ(c.host.extra_us, 2.5);
   EXPECT_FALSE(c.output.log);
@@ -79,7 +79,7 @@ TEST_F(ConfigWith, TheLastOverrideOfAValueHolds) {
 }
 
 TEST_F(ConfigWith, OverridesReachIntoLists) {
-  const Config c =
+  const BatchingConfig c =
       with({"requests=[{prompt: [1, 2], max_new_tokens: 3}]", "requests.0.max_new_tokens=7"});
   EXPECT_EQ(std::get<std::vector<RequestConfig>>(c.requests).at(0).max_new_tokens, 7U);
   EXPECT_THAT(error_with("requests.prompt_tokens.7.x=1"),

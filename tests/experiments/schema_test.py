@@ -24,6 +24,13 @@ requests: {count: 6, prompt_tokens: 4, max_new_tokens: {min: 3, max: 12}, eos: n
 limits: {rows: 3, tokens: 32, pages: 32}
 """)
 
+ULYSSES = yaml.safe_load("""
+program: ulysses
+runtime: {kind: cpu}
+shape: {world: 2, sequence: 31, heads: 8, head_dim: 8}
+variants: [{strategy: ordinary}, {strategy: chunk_overlap}]
+""")
+
 LLAMA = {"kind": "llama", "shape": {"vocab": 64, "hidden": 24, "layers": 2, "heads": 2, "kv_heads": 1,
                                     "head_dim": 8, "intermediate": 40}}
 
@@ -134,6 +141,28 @@ def test_what_the_program_refuses_does_not(config_schema, path, value, tmp_path)
     dry = subprocess.run([PROGRAM, "run", file, "--dry-run"], capture_output=True, text=True)
     assert dry.returncode == 2
     assert dry.stderr.startswith(f"syncopate: {file}:1:"), dry.stderr
+
+
+@pytest.mark.parametrize("more, valid", [
+    ({}, True),
+    ({"benchmark": {"iterations": 3, "check": "off"}}, True),
+    ({"variants": [{"strategy": "chunk_overlap", "schedule": [1, 3], "slots": None}]}, True),
+    ({"shape": {"world": 2, "tokens": [5, 0], "heads": 8, "kv_heads": 2, "head_dim": 8}}, True),
+    ({"model": {"kind": "hash"}}, False),
+    ({"variants": {"strategy": "ordinary"}}, False),
+    ({"variants": [{"strategy": "async"}]}, False),
+    ({"variants": [{"strategy": "chunk_overlap", "schedule": [0, 4]}]}, False),
+    ({"shape": {"world": 2, "sequence": 4, "head_dim": 8}}, False),
+    ({"output": {"tokens": True}}, False),
+])
+def test_the_schema_and_the_program_agree_on_a_ulysses_configuration(config_schema, more, valid,
+                                                                     tmp_path):
+    config = ULYSSES | more
+    assert config_schema.is_valid(config) == valid
+    file = tmp_path / "a.yaml"
+    file.write_text(json.dumps(config).replace('"off"', "off"))
+    dry = subprocess.run([PROGRAM, "run", file, "--dry-run"], capture_output=True, text=True)
+    assert dry.returncode == (0 if valid else 2), dry.stderr
 
 
 @pytest.mark.parametrize("key, value", [("about", ...), ("jitter", 1), ("host", {}), ("hosts", {})])

@@ -199,8 +199,7 @@ TEST(YamlFile, OfTenMegabytesIsRead) {
     text += "  - {prompt_tokens: 4, max_new_tokens: 2}  #" + std::string(10000, '.') + "\n";
   }
   const Scratch scratch;
-  const auto config =
-      std::get<BatchingConfig>(load_config(scratch.write("a.yaml", text)).config);
+  const auto config = std::get<BatchingConfig>(load_config(scratch.write("a.yaml", text)).config);
   EXPECT_THAT(std::get<std::vector<RequestConfig>>(config.requests), SizeIs(kRequests));
 }
 
