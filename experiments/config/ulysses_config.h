@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/ulysses/element_type.h"
 #include "backend/ulysses/strategy.h"
 #include "experiments/config/output_config.h"
 #include "experiments/config/runtime_config.h"
@@ -15,7 +16,7 @@
 
 namespace syncopate::experiments {
 
-enum class ElementType : std::uint8_t { kFp16, kBf16, kFp32 };
+using ulysses::ElementType;
 enum class TransportKind : std::uint8_t { kPeer };
 
 /// One device a rank, unless it says otherwise.
