@@ -4,13 +4,14 @@
     experiments                      the composition root: may include every layer
     backend/batching, .../ulysses    the programs: the seam, and models by their interface
     backend/models                   the seam, and one another
-    backend/models/llama/cuda        also CUDA's memory and checked calls
+    .../llama/cuda, .../ulysses/cuda also CUDA's memory and checked calls
     sim, backend/cpu, backend/cuda   the runtimes: the seam
     analysis                         the seam's finished timelines
     backend/runtime                  the seam: nothing but itself
 
-CUDA's headers stay in backend/cuda and in the models' cuda/ folders, libtorch's in
-backend/models/llama, FlashInfer's in its cuda/. So the programs never name a runtime, and the simulator builds anywhere.
+CUDA's headers stay in backend/cuda and in folders named cuda/, libtorch's in backend/models/llama
+and backend/ulysses/torch, FlashInfer's in backend/models/llama/cuda. So the programs never name a
+runtime, and the simulator builds anywhere.
 
 Usage: check_layers.py [ROOT]
 """
@@ -28,6 +29,7 @@ NOT_OURS = {"build", "runs"}  # and hidden folders
 LAYERS = {
     "experiments": ["analysis", "backend", "sim"],
     "backend/batching": ["backend/runtime", "backend/models/*.h"],
+    "backend/ulysses/cuda": ["backend/runtime", "backend/ulysses", "backend/cuda"],
     "backend/ulysses": ["backend/runtime", "backend/models/*.h"],
     "backend/models/llama/cuda": ["backend/runtime", "backend/models", "backend/cuda"],
     "backend/models": ["backend/runtime"],
@@ -59,7 +61,10 @@ LIBRARIES = [
             r"\w*(\.h|/|$)"
             r"|(driver_types|vector_types|device_launch_parameters|mma)\.h$"
         ),
-        re.compile(r"(backend/cuda|backend/models(/[^/]+)?/cuda|tests/(llama_)?cuda)/"),
+        re.compile(
+            r"(backend/cuda|backend/models(/[^/]+)?/cuda|backend/ulysses/cuda"
+            r"|tests/((llama|ulysses)_)?cuda)/"
+        ),
     ),
     Library(
         "FlashInfer",
@@ -69,7 +74,10 @@ LIBRARIES = [
     Library(
         "libtorch",
         re.compile(r"(torch|ATen|c10|caffe2)/"),
-        re.compile(r"((backend/models|tests)/llama|tests/llama_cuda)/"),
+        re.compile(
+            r"((backend/models|tests)/llama|tests/llama_cuda|backend/ulysses/torch"
+            r"|tests/ulysses_torch)/"
+        ),
     ),
 ]
 

@@ -91,11 +91,11 @@ struct PassesOutcome {
 /// Each rank produces new inputs, makes a pass and keeps its output, all in its caller's stream and
 /// without a pause between passes.
 inline PassesOutcome make_passes(std::unique_ptr<runtime::Engine> engine, const Passes& passes,
-                                 runtime::RuntimeOptions front = {}) {
+                                 runtime::RuntimeOptions front = {},
+                                 const Attention& attention = HostAttention()) {
   using runtime::Device, runtime::Memory, runtime::Region;
   runtime::Runtime runtime(std::move(engine), std::move(front));
   const HeadChunkLayout layout(passes.layout);
-  const HostAttention attention;
   std::vector<RankTensors> tensors;
   std::vector<runtime::Buffer> kept, host_kept;
   for (std::uint32_t rank = 0; rank < layout.world(); ++rank) {
