@@ -41,6 +41,7 @@ struct AttentionBuffers {
   runtime::Buffer inputs;
   std::uint64_t slot = 0;  ///< Where the slot begins in `inputs`, in bytes.
   runtime::Buffer output;
+  runtime::Buffer scratch = {};  ///< What prepare() asked for; none where that was nothing.
 };
 
 /// Immutable once made; safe to use from any thread. Kernels hold a pointer to what they were made
@@ -51,9 +52,14 @@ class Attention {
   Attention& operator=(const Attention&) = delete;
   virtual ~Attention() = default;
 
-  virtual const char* kind() const = 0;  ///< "host".
+  virtual const char* kind() const = 0;  ///< "host" or "device".
   /// Throws UlyssesError kUnsupported for a band that it cannot compute.
   virtual void check(const AttentionBand& band) const = 0;
+  /// Makes all that the band's kernel needs on `device`: before the run, from one thread. Returns
+  /// the bytes of scratch memory that it uses while it runs. Throws UlyssesError kUnsupported.
+  virtual std::uint64_t prepare(const AttentionBand& /*band*/, runtime::Device /*device*/) const {
+    return 0;
+  }
   /// Reads q, k and v and writes the band's output; touches nothing else. No allocation.
   virtual runtime::Kernel kernel(const AttentionBand& band,
                                  const AttentionBuffers& buffers) const = 0;

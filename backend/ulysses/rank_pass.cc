@@ -1,5 +1,8 @@
 #include "backend/ulysses/rank_pass.h"
 
+#include <iterator>
+#include <span>
+
 namespace syncopate::ulysses {
 
 using runtime::Host;
@@ -20,7 +23,6 @@ RankPass::RankPass(const HeadChunkLayout& layout, const Attention& attention, bo
   for (std::uint32_t index = 0; index < layout.bands(); ++index) {
     Band& band = bands_.emplace_back();
     band.attention = attention_band(layout, rank, index, causal);
-    attention.check(band.attention);
     band.q = layout.landing(Tensor::kQ, rank, index);
     band.k = layout.landing(Tensor::kK, rank, index);
     band.v = layout.landing(Tensor::kV, rank, index);
@@ -68,9 +70,12 @@ void RankPass::attend(Host& host, Stream stream, std::uint32_t index) {
   };
   const runtime::Access accesses[] = {
       reads(band.q), reads(band.k), reads(band.v),
-      runtime::write(buffers_.attended, band.output.offset, band.output.end())};
-  host.launch(stream, "attention", attention_cost(band.attention), accesses,
-              attention_.kernel(band.attention, {buffers_.workspace, slot, buffers_.attended}));
+      runtime::write(buffers_.attended, band.output.offset, band.output.end()),
+      runtime::write(buffers_.scratch, 0, buffers_.scratch_bytes)};
+  const std::size_t touched = std::size(accesses) - (buffers_.scratch ? 0 : 1);
+  host.launch(stream, "attention", attention_cost(band.attention), std::span(accesses, touched),
+              attention_.kernel(band.attention,
+                                {buffers_.workspace, slot, buffers_.attended, buffers_.scratch}));
   if (guarded_) inputs_.release(host, stream, band.ticket);
 }
 

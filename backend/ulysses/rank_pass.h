@@ -24,8 +24,10 @@ struct Slots {
 /// The buffers of one rank. `workspace` is written by other ranks' scatters.
 struct RankBuffers {
   runtime::Buffer q, k, v;
-  runtime::Buffer workspace;  ///< Slots for Q, K and V of whole sequences.
-  runtime::Buffer attended;   ///< The attention of all bands.
+  runtime::Buffer workspace;     ///< Slots for Q, K and V of whole sequences.
+  runtime::Buffer attended;      ///< The attention of all bands.
+  runtime::Buffer scratch = {};  ///< What attention asks for; may be none.
+  std::uint64_t scratch_bytes = 0;
 };
 
 /// Each pass takes every band through scatter, attend and gather, in the order of the bands; bands

@@ -63,6 +63,18 @@ void check_tensors(const HeadChunkLayout& layout, const std::vector<RankTensors>
   }
 }
 
+/// Prepares attention for all bands of a rank. Returns the scratch memory that it asks for.
+std::uint64_t prepare(const HeadChunkLayout& layout, const Attention& attention, bool causal,
+                      std::uint32_t rank) {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t band = 0; band < layout.bands(); ++band) {
+    const AttentionBand made = attention_band(layout, rank, band, causal);
+    attention.check(made);
+    bytes = std::max(bytes, attention.prepare(made, Device{rank}));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attention& attention,
@@ -86,10 +98,14 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
                        options.strategy == StrategyKind::kChunkOverlap && slots_ < layout_.bands()};
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
     const RankTensors& tensors = ranks[rank];
-    const RankBuffers buffers = {
-        tensors.q.buffer, tensors.k.buffer, tensors.v.buffer, workspaces[rank].buffer,
-        runtime.make_buffer(Device{rank}, Memory::kDevice, layout_.attended_bytes(),
-                            "attended" + std::to_string(rank))};
+    const auto buffer = [&](std::uint64_t bytes, const char* label) {
+      return runtime.make_buffer(Device{rank}, Memory::kDevice, bytes,
+                                 label + std::to_string(rank));
+    };
+    RankBuffers buffers = {tensors.q.buffer, tensors.k.buffer, tensors.v.buffer,
+                           workspaces[rank].buffer, buffer(layout_.attended_bytes(), "attended")};
+    buffers.scratch_bytes = prepare(layout_, attention, options.causal, rank);
+    if (buffers.scratch_bytes > 0) buffers.scratch = buffer(buffers.scratch_bytes, "scratch");
     ranks_.push_back(
         {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots,
                                     *inputs_, *outputs_),

@@ -1,5 +1,5 @@
-# Finds the libraries. Sets SYNCOPATE_HAS_TORCH, SYNCOPATE_HAS_CUDA and SYNCOPATE_HAS_FLASHINFER to 0
-# or 1; the targets that choose by them get them as definitions from syncopate_define_features
+# Finds the libraries. Sets SYNCOPATE_HAS_TORCH, SYNCOPATE_HAS_CUDA, SYNCOPATE_HAS_FLASHINFER and
+# SYNCOPATE_HAS_CUDNN to 0 or 1; the targets that choose by them get them as definitions from syncopate_define_features
 # (library.cmake).
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -25,4 +25,5 @@ mark_as_advanced(SYNCOPATE_PYTHON)
 
 include(cuda)
 include(flashinfer)
+include(cudnn)
 include(torch)
