@@ -13,7 +13,7 @@ endif()
 if(NOT EXISTS ${SYNCOPATE_FLASHINFER_FOLDER}/include/flashinfer/attention/prefill.cuh)
   if(SYNCOPATE_FLASHINFER)
     message(FATAL_ERROR "SYNCOPATE_FLASHINFER=${SYNCOPATE_FLASHINFER}, but it has no "
-                        "include/flashinfer/attention/prefill.cuh: scripts/flashinfer_headers.py "
+                        "include/flashinfer/attention/prefill.cuh: scripts/wheel_headers.py "
                         "makes such a folder of the wheel")
   endif()
   return()
