@@ -18,7 +18,7 @@ from zipfile import ZipFile
 # Of a name in a wheel, what is kept of it, and as which name.
 KEPT = [
     re.compile(r"flashinfer/data/(include/flashinfer/(?:attention/)?[^/]+\.(?:h|cuh))"),
-    re.compile(r"(include/cudnn_frontend(?!/thirdparty).*\.h)"),
+    re.compile(r"(include/cudnn_(?!frontend/thirdparty).*\.h)"),
     re.compile(r"[^/]+\.dist-info/licenses/(LICENSE)(?:\.txt)?"),
 ]
 

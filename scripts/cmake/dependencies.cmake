@@ -1,6 +1,6 @@
 # Finds the libraries. Sets SYNCOPATE_HAS_TORCH, SYNCOPATE_HAS_CUDA, SYNCOPATE_HAS_FLASHINFER and
-# SYNCOPATE_HAS_CUDNN to 0 or 1; the targets that choose by them get them as definitions from syncopate_define_features
-# (library.cmake).
+# SYNCOPATE_HAS_CUDNN to 0 or 1; the targets that choose by them get them as definitions from
+# syncopate_define_features (library.cmake).
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
