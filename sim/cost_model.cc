@@ -107,15 +107,20 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
 
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const KernelCost& kernel = profile.kernels[i];
-    require_terms({kernel.base_us, kernel.per_row_us, kernel.per_token_us, kernel.per_kv_ktoken_us,
-                   kernel.per_attention_kpair_us, kernel.after_pause_us, kernel.pause_us},
-                  "kernel costs must be 0 to 1e12 us");
+    require_terms(
+        {kernel.base_us, kernel.per_row_us, kernel.per_token_us, kernel.per_kv_ktoken_us,
+         kernel.per_attention_kpair_us, kernel.per_mb_us, kernel.after_pause_us, kernel.pause_us},
+        "kernel costs must be 0 to 1e12 us");
     require_share(kernel.sm);
     require_share(kernel.bandwidth);
     require_share(kernel.holds);
-    kernels_[i] = {kernel.base_us * kNsPerUs,      kernel.per_row_us * kNsPerUs,
-                   kernel.per_token_us * kNsPerUs, kernel.per_kv_ktoken_us,
-                   kernel.per_attention_kpair_us,  kernel.waves};
+    kernels_[i] = {kernel.base_us * kNsPerUs,
+                   kernel.per_row_us * kNsPerUs,
+                   kernel.per_token_us * kNsPerUs,
+                   kernel.per_kv_ktoken_us,
+                   kernel.per_attention_kpair_us,
+                   kernel.per_mb_us / kNsPerUs,
+                   kernel.waves};
     if (kernel.waves) require_waves(*kernel.waves);
     demands_[i] = {kernel.sm, kernel.bandwidth, kernel.holds};
     pauses_[i] = {ns(kernel.after_pause_us), ns(kernel.pause_us)};
@@ -148,7 +153,8 @@ Nanos CostModel::kernel(const runtime::Cost& cost) const {
   const double ns = terms.base + terms.per_row * static_cast<double>(cost.rows) +
                     terms.per_token * static_cast<double>(cost.tokens) +
                     terms.per_kv_token * static_cast<double>(cost.kv_tokens) +
-                    terms.per_pair * static_cast<double>(cost.attention_pairs);
+                    terms.per_pair * static_cast<double>(cost.attention_pairs) +
+                    terms.per_byte * static_cast<double>(cost.bytes);
   const double waves = terms.waves ? waves_ns(*terms.waves, cost) : 0;
   return round(ns + waves) + cost.fixed_ns;
 }

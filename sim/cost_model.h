@@ -69,7 +69,7 @@ class CostModel {
 
  private:
   struct KernelTerms {
-    double base, per_row, per_token, per_kv_token, per_pair;
+    double base, per_row, per_token, per_kv_token, per_pair, per_byte;
     std::optional<WaveCost> waves;
   };
   struct PauseTerms {

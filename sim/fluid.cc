@@ -6,11 +6,13 @@ namespace syncopate::sim {
 
 using runtime::Nanos;
 
-bool Fluid::submit(Nanos now, std::uint32_t task, const Demand& demand, Nanos work) {
+Fluid::Kernel Fluid::kernel_of(std::uint32_t task, const Demand& demand, Nanos work, bool idle) {
   const auto slots = static_cast<std::int64_t>(demand.holds * static_cast<double>(kSlots) + 0.5);
-  const Kernel kernel{task, slots, demand.sm, demand.bandwidth, static_cast<double>(work),
-                      1.0,  now,   now + work};
-  if (!waiting_.empty() || slots > free_slots_) {
+  return {task, slots, demand.sm, demand.bandwidth, static_cast<double>(work), 1.0, 0, 0, idle};
+}
+
+bool Fluid::submit(Nanos now, const Kernel& kernel) {
+  if (!waiting_.empty() || kernel.slots > free_slots_) {
     waiting_.push(kernel);
     return false;
   }
@@ -21,10 +23,20 @@ bool Fluid::submit(Nanos now, std::uint32_t task, const Demand& demand, Nanos wo
 void Fluid::start(Nanos now, Kernel kernel) {
   free_slots_ -= kernel.slots;
   kernel.since = now;
-  kernel.end = now + static_cast<Nanos>(kernel.work);
+  kernel.end = kernel.idle ? kNever : now + static_cast<Nanos>(kernel.work);
   changed_ = now;
   stale_ = !running_.empty();  // alone at rate 1, the end is known
   running_.push_back(kernel);
+}
+
+void Fluid::begin_work(Nanos now, std::uint32_t task) {
+  const auto kernel = std::find_if(running_.begin(), running_.end(),
+                                   [task](const Kernel& k) { return k.task == task; });
+  kernel->idle = false;
+  kernel->since = now;
+  kernel->end = now + static_cast<Nanos>(kernel->work);
+  changed_ = now;
+  stale_ = running_.size() > 1;
 }
 
 Nanos Fluid::next_end_of_many() {
@@ -51,12 +63,14 @@ void Fluid::set_rates() {
   stale_ = false;
   double sm = 0, bandwidth = 0;
   for (const Kernel& kernel : running_) {
+    if (kernel.idle) continue;
     sm += kernel.sm;
     bandwidth += kernel.bandwidth;
   }
   const double sm_factor = sm > 1 ? 1 / sm : 1;
   const double bandwidth_factor = bandwidth > 1 ? 1 / bandwidth : 1;
   for (Kernel& kernel : running_) {
+    if (kernel.idle) continue;
     const double rate =
         std::min(kernel.sm > 0 ? sm_factor : 1, kernel.bandwidth > 0 ? bandwidth_factor : 1);
     if (rate == kernel.rate) continue;  // its end stands, with no rounding added

@@ -32,7 +32,15 @@ class Fluid {
  public:
   /// `task` is ready to run for `work` ns at rate 1. True: it has started; false: it waits for
   /// slots and comes out of take_started() later.
-  bool submit(runtime::Nanos now, std::uint32_t task, const Demand& demand, runtime::Nanos work);
+  bool submit(runtime::Nanos now, std::uint32_t task, const Demand& demand, runtime::Nanos work) {
+    return submit(now, kernel_of(task, demand, work, /*idle=*/false));
+  }
+  /// The same for a kernel that, once started, holds its slots and does nothing until begin_work().
+  bool submit_idle(runtime::Nanos now, std::uint32_t task, const Demand& demand,
+                   runtime::Nanos work) {
+    return submit(now, kernel_of(task, demand, work, /*idle=*/true));
+  }
+  void begin_work(runtime::Nanos now, std::uint32_t task);
 
   /// When the next kernel ends if nothing else happens; kNever when none runs.
   runtime::Nanos next_end() {
@@ -62,9 +70,12 @@ class Fluid {
     double work;  // left at `since`, in ns at rate 1
     double rate;  // from `since` on
     runtime::Nanos since;
-    runtime::Nanos end;
+    runtime::Nanos end;  // kNever while idle
+    bool idle;
   };
 
+  static Kernel kernel_of(std::uint32_t task, const Demand& demand, runtime::Nanos work, bool idle);
+  bool submit(runtime::Nanos now, const Kernel& kernel);
   void start(runtime::Nanos now, Kernel kernel);
   runtime::Nanos next_end_of_many();
   void set_rates();

@@ -15,6 +15,7 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
     switch (from.type) {
       case NodeType::kKernel:
         node.work = from.cost.work;
+        node.meeting = from.meeting;
         node.duration = costs.kernel(from.cost);
         break;
       case NodeType::kCopy:
@@ -26,8 +27,10 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
         node.flag = from.flag.id;
         node.value = from.value;
         node.cycle = from.cycle;
+        node.implicit = from.implicit;
         break;
     }
+    if (!node.implicit) ++calls;
     node.predecessors = static_cast<std::uint16_t>(from.after.size());
     for (const std::uint16_t before : from.after) ++nodes[before + 1].first_successor;
   }

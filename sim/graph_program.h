@@ -16,8 +16,10 @@ struct GraphProgram {
     runtime::Work work = runtime::Work::kNone;
     CopyEngine engine = CopyEngine::kH2D;
     runtime::Nanos duration = 0;  ///< Nominal, with the costs of the capture.
+    runtime::Meeting meeting;     ///< Of a collective's kernel.
     std::uint32_t flag = 0;
     std::uint64_t value = 0;
+    bool implicit = false;              ///< Nothing: its collective's kernels meet by themselves.
     std::uint64_t cycle = 0;            ///< Added to the value for each earlier launch.
     std::uint32_t first_successor = 0;  ///< Into successors; they end where the next node's begin.
     std::uint16_t predecessors = 0;
@@ -28,6 +30,7 @@ struct GraphProgram {
   GraphProgram(const runtime::GraphScript& script, const CostModel& costs);
 
   std::size_t size() const { return nodes.size() - 1; }
+  std::size_t calls = 0;  ///< Nodes that the host pays for: all but implicit ones.
   const std::uint16_t* successors_begin(std::uint32_t node) const {
     return successors.data() + nodes[node].first_successor;
   }

@@ -42,6 +42,13 @@ void Machine::add_flag(std::uint32_t flag) {
   if (flag >= flags_.size()) flags_.resize(flag + 1);
 }
 
+void Machine::add_meeting(std::uint32_t meeting, std::uint32_t ranks) {
+  if (meeting >= meetings_.size()) meetings_.resize(meeting + 1);
+  meetings_[meeting].ranks = ranks;
+  meetings_[meeting].come.reserve(ranks);
+  meetings_[meeting].left.reserve(ranks);
+}
+
 void Machine::add_graph(std::uint32_t graph, GraphProgram program) {
   if (graph >= graphs_.size()) graphs_.resize(graph + 1);
   program.first_task = static_cast<std::uint32_t>(graph_of_node_.size());
@@ -121,7 +128,8 @@ void Machine::advance(std::uint32_t index) {
     switch (command.type) {
       case Command::Type::kKernel:
         stream.busy = true;
-        run_kernel(task, stream.device, command.work, static_cast<Nanos>(command.amount));
+        run_kernel(task, stream.device, command.work, command.object,
+                   static_cast<Nanos>(command.amount));
         return;
       case Command::Type::kCopy:
         stream.busy = true;
@@ -226,11 +234,44 @@ void Machine::task_ended(std::uint32_t task) {
   }
 }
 
-void Machine::run_kernel(std::uint32_t task, std::uint32_t index, Work work, Nanos duration) {
+void Machine::run_kernel(std::uint32_t task, std::uint32_t index, Work work, std::uint32_t meeting,
+                         Nanos duration) {
   Device& device = devices_[index];
   fluids_changed_ = true;
   if (costs_.pauses_count()) duration += begin_of_kind(device, work);
-  if (device.fluid.submit(now_, task, costs_.demand(work), duration)) task_started(task);
+  const Demand& demand = costs_.demand(work);
+  const bool started = meeting == kNoMeeting
+                           ? device.fluid.submit(now_, task, demand, duration)
+                           : device.fluid.submit_idle(now_, task, demand, duration);
+  if (started) kernel_started(task);
+}
+
+// A collective's kernel has its slots: it is there. The last one to come sets all to work.
+void Machine::kernel_started(std::uint32_t task) {
+  const std::uint32_t id = meeting_of(task);
+  if (id == kNoMeeting) return task_started(task);
+  if (Operation* operation = operation_of(task)) operation->start = now_;
+  MeetingState& meeting = meetings_[id];
+  meeting.come.push_back(task);
+  if (meeting.come.size() < meeting.ranks) return;
+  fluids_changed_ = true;
+  for (const std::uint32_t rank : meeting.come) {
+    if (effects_ != nullptr) effects_->start(effect_of(rank));
+    devices_[device_of(rank)].fluid.begin_work(now_, rank);
+  }
+  meeting.come.clear();
+}
+
+// It has given its slots back; its stream goes on when all have ended.
+void Machine::kernel_ended(std::uint32_t task) {
+  const std::uint32_t id = meeting_of(task);
+  if (id == kNoMeeting) return task_ended(task);
+  meetings_[id].left.push_back(task);
+  if (meetings_[id].left.size() < meetings_[id].ranks) return;
+  for (std::size_t rank = 0; rank < meetings_[id].ranks; ++rank) {
+    task_ended(meetings_[id].left[rank]);  // may come to the next one, but not leave it
+  }
+  meetings_[id].left.clear();
 }
 
 Nanos Machine::begin_of_kind(Device& device, Work work) {
@@ -318,9 +359,9 @@ void Machine::end_kernels(std::uint32_t index) {
   fluids_changed_ = true;
   while (const auto task = device.fluid.take_ended(now_)) {
     if (costs_.pauses_count()) end_of_kind(device, *task);
-    task_ended(*task);
+    kernel_ended(*task);
   }
-  while (const auto task = device.fluid.take_started(now_)) task_started(*task);
+  while (const auto task = device.fluid.take_started(now_)) kernel_started(*task);
 }
 
 void Machine::schedule_fluid(std::uint32_t index) {
@@ -372,11 +413,17 @@ void Machine::start_node(std::uint32_t index) {
   const std::uint32_t device = streams_[graph.stream].device;
   const Nanos duration = graph.durations_of(graph.launch)[in_graph];
   const std::uint32_t task = pack(Kind::kNode, index);
-  if (node.type == NodeType::kKernel) return run_kernel(task, device, node.work, duration);
+  if (node.type == NodeType::kKernel) {
+    return run_kernel(task, device, node.work, node.meeting.id, duration);
+  }
   if (node.type == NodeType::kCopy) return run_copy(task, device, node.engine, duration);
 
   if (Operation* operation = operation_of(task)) operation->start = now_;
   const std::uint64_t value = node.value + graph.numbers[graph.launch] * node.cycle;
+  if (node.implicit) {
+    if (Operation* operation = operation_of(task)) operation->end = now_;
+    return end_node(index);
+  }
   if (node.type == NodeType::kWaitFlag && hold_for_flag(task, node.flag, value)) return;
   if (Operation* operation = operation_of(task)) operation->end = now_;
   if (node.type == NodeType::kSignal) set_flag(node.flag, value);
@@ -389,7 +436,7 @@ void Machine::end_node(std::uint32_t index) {
   const std::uint16_t* end = graph.successors_end(in_graph);
   for (const std::uint16_t* next = graph.successors_begin(in_graph); next != end; ++next) {
     if (--graph.nodes[*next].missing > 0) continue;
-    if (costs_.node_gap() == 0) {
+    if (costs_.node_gap() == 0 || graph.nodes[*next].implicit) {
       start_node(graph.first_task + *next);
     } else {
       after(costs_.node_gap(), Kind::kNode, graph.first_task + *next);
@@ -428,6 +475,17 @@ std::uint32_t Machine::effect_of(std::uint32_t task) {
   return graph.effects_of(graph.launch)[index_of(task) - graph.first_task];
 }
 
+std::uint32_t Machine::meeting_of(std::uint32_t task) const {
+  if (kind_of(task) == Kind::kStream) return streams_[index_of(task)].pending.front().object;
+  const GraphProgram& graph = graph_of(index_of(task));
+  return graph.nodes[index_of(task) - graph.first_task].meeting.id;
+}
+
+std::uint32_t Machine::device_of(std::uint32_t task) const {
+  const bool node = kind_of(task) == Kind::kNode;
+  return streams_[node ? graph_of(index_of(task)).stream : index_of(task)].device;
+}
+
 bool Machine::drained() const {
   return std::all_of(streams_.begin(), streams_.end(),
                      [](const StreamQueue& stream) { return stream.pending.empty(); });
@@ -455,26 +513,52 @@ std::string Machine::describe(const StreamQueue& stream) const {
                          command.object, streams_[command.object].done);
     case Command::Type::kWaitFlag:
       return flag(command.object, command.amount);
-    case Command::Type::kGraph: {
-      std::string text = fmt::format("is a launch of graph {}", command.object);
-      const GraphProgram& graph = graphs_[command.object];
-      if (&streams_[graph.stream] != &stream) return text + ", which is running elsewhere";
-      for (std::size_t id = 0; id < flags_.size(); ++id) {
-        for (const auto& waiter : flags_[id].waiters) {
-          if (kind_of(waiter.task) != Kind::kNode) continue;
-          const std::uint32_t node = index_of(waiter.task);
-          if (graph_of_node_[node] != command.object) continue;
-          text += fmt::format(", whose node {} {}", node - graph.first_task,
-                              flag(static_cast<std::uint32_t>(id), waiter.value));
-        }
-      }
-      return text;
-    }
+    case Command::Type::kGraph:
+      return fmt::format("is a launch of graph {}", command.object) +
+             (&streams_[graphs_[command.object].stream] == &stream
+                  ? describe_graph(command.object)
+                  : ", which is running elsewhere");
     default: {
       const Operation* operation = operation_of(command);
-      return fmt::format("is '{}'", operation != nullptr ? operation->name : "?");
+      const auto index = static_cast<std::uint32_t>(&stream - streams_.data());
+      return fmt::format("is '{}'", operation != nullptr ? operation->name : "?") +
+             (command.type == Command::Type::kKernel ? describe_meeting(pack(Kind::kStream, index))
+                                                     : "");
     }
   }
+}
+
+std::string Machine::describe_graph(std::uint32_t graph) const {
+  std::string text;
+  const auto node_of = [&](std::uint32_t task) {
+    const bool of_graph = kind_of(task) == Kind::kNode && graph_of_node_[index_of(task)] == graph;
+    return of_graph ? static_cast<int>(index_of(task) - graphs_[graph].first_task) : -1;
+  };
+  for (std::size_t id = 0; id < flags_.size(); ++id) {
+    for (const auto& waiter : flags_[id].waiters) {
+      if (const int node = node_of(waiter.task); node >= 0) {
+        text += fmt::format(", whose node {} waits for flag {} to be {} (it is {})", node, id,
+                            waiter.value, flags_[id].value);
+      }
+    }
+  }
+  for (const MeetingState& meeting : meetings_) {
+    for (const std::uint32_t task : meeting.come) {
+      if (const int node = node_of(task); node >= 0) {
+        text += fmt::format(", whose node {} is a kernel{}", node, describe_meeting(task));
+      }
+    }
+  }
+  return text;
+}
+
+std::string Machine::describe_meeting(std::uint32_t task) const {
+  const std::uint32_t id = meeting_of(task);
+  if (id == kNoMeeting) return "";
+  const auto& come = meetings_[id].come;
+  if (std::find(come.begin(), come.end(), task) == come.end()) return ", which waits for its slots";
+  return fmt::format(" of meeting {}, to which {} of {} ranks have come", id, come.size(),
+                     meetings_[id].ranks);
 }
 
 }  // namespace syncopate::sim

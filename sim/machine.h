@@ -29,6 +29,7 @@ class Machine {
 
   void add_stream(std::uint32_t stream, std::uint32_t device);
   void add_flag(std::uint32_t flag);
+  void add_meeting(std::uint32_t meeting, std::uint32_t ranks);
   void add_graph(std::uint32_t graph, GraphProgram program);
   GraphProgram& graph(std::uint32_t graph) { return graphs_[graph]; }
   /// Where the operations of `host` are, to stamp.
@@ -82,6 +83,12 @@ class Machine {
     std::uint64_t value = 0;
     std::vector<Waiter> waiters;
   };
+  // Kernels of one collective: those that wait for others to come, then those that wait for others
+  // to end. No rank comes to the next one before it has left.
+  struct MeetingState {
+    std::uint32_t ranks = 0;
+    std::vector<std::uint32_t> come, left;  // tasks
+  };
   struct PendingCopy {
     std::uint32_t task;
     runtime::Nanos duration;
@@ -92,6 +99,7 @@ class Machine {
     Ring<PendingCopy> waiting;
   };
   static constexpr runtime::Nanos kNotYet = -1;
+  static constexpr std::uint32_t kNoMeeting = runtime::Meeting::kNone;
   struct KindOfKernel {
     std::uint32_t unfinished = 0;    // run, or wait for slots
     runtime::Nanos ended = kNotYet;  // the last one
@@ -119,7 +127,9 @@ class Machine {
   void task_started(std::uint32_t task);
   void task_ended(std::uint32_t task);
   void run_kernel(std::uint32_t task, std::uint32_t device, runtime::Work work,
-                  runtime::Nanos duration);
+                  std::uint32_t meeting, runtime::Nanos duration);
+  void kernel_started(std::uint32_t task);
+  void kernel_ended(std::uint32_t task);
   void run_copy(std::uint32_t task, std::uint32_t device, CopyEngine engine,
                 runtime::Nanos duration);
   runtime::Nanos begin_of_kind(Device& device, runtime::Work work);  // what a pause adds to it
@@ -144,6 +154,7 @@ class Machine {
   void end_graph(std::uint32_t graph);
 
   GraphProgram& graph_of(std::uint32_t node) { return graphs_[graph_of_node_[node]]; }
+  const GraphProgram& graph_of(std::uint32_t node) const { return graphs_[graph_of_node_[node]]; }
   // Null where nothing is logged.
   runtime::Operation* operation_of(const StreamCommand& command, std::uint32_t offset = 0) const {
     runtime::Log<runtime::Operation>* operations = operations_[command.host];
@@ -155,7 +166,11 @@ class Machine {
   }
   runtime::Operation* operation_of(std::uint32_t task);
   std::uint32_t effect_of(std::uint32_t task);
+  std::uint32_t meeting_of(std::uint32_t task) const;  // kNoMeeting: not of a collective
+  std::uint32_t device_of(std::uint32_t task) const;
   std::string describe(const StreamQueue& stream) const;
+  std::string describe_graph(std::uint32_t graph) const;
+  std::string describe_meeting(std::uint32_t task) const;
 
   const CostModel& costs_;
   Hosts& hosts_;
@@ -166,6 +181,7 @@ class Machine {
   std::vector<Waiter> waiters_;   // hosts, then streams
   Ring<std::uint32_t> runnable_;  // streams to advance in this instant
   std::vector<FlagState> flags_;
+  std::vector<MeetingState> meetings_;
   std::vector<Device> devices_;
   bool fluids_changed_ = false;  // in this instant
   std::vector<GraphProgram> graphs_;

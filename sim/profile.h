@@ -69,6 +69,7 @@ struct KernelCost {
   double per_kv_ktoken_us = 0;        ///< Per 1,000 KV tokens read, summed over the rows.
   double per_attention_kpair_us = 0;  ///< Per 1,000 pairs of a token and a KV entry that it attends
                                       ///< to. In decode the same count as the KV tokens.
+  double per_mb_us = 0;               ///< Per 1,000,000 bytes moved.
 
   /// Added: waves of tiles, of which causal attention computes the share that it attends to.
   std::optional<WaveCost> waves = {};

@@ -28,6 +28,7 @@ using runtime::Flag;
 using runtime::Graph;
 using runtime::GraphNode;
 using runtime::Interval;
+using runtime::Meeting;
 using runtime::Memory;
 using runtime::Nanos;
 using runtime::NodeArgs;
@@ -60,6 +61,9 @@ class SimEngine final : public runtime::Engine {
   }
   void create_event(Event, Device) override {}  // the front end binds waits to positions
   void create_flag(Flag flag, std::uint64_t) override { machine_.add_flag(flag.id); }
+  void create_meeting(Meeting meeting, std::uint32_t ranks) override {
+    machine_.add_meeting(meeting.id, ranks);
+  }
   std::byte* allocate(Buffer buffer, Memory memory, std::uint64_t bytes, Device) override {
     if (effects_ == nullptr && memory == Memory::kDevice) return nullptr;
     return memory_.allocate(buffer, bytes);
@@ -103,7 +107,7 @@ class SimEngine final : public runtime::Engine {
     return {begin, hosts_.clock(host) = begin + duration};
   }
   Nanos cost_of_call(const Command& command);
-  StreamCommand reduce(int host, const Command& command);
+  StreamCommand reduce(int host, Stream stream, const Command& command);
   std::uint32_t prepare_launch(int host, const Command& command);
   void add_effects(const Command& command, GraphProgram& graph, std::uint32_t launch);
 
@@ -152,7 +156,7 @@ Interval SimEngine::enqueue(int host, Stream stream, const Command& command) {
   while (queue.pending.size() >= costs_.queue_depth()) {
     wait_for(host, {stream, queue.enqueued() - costs_.queue_depth() + 1}, 0, 0);
   }
-  StreamCommand reduced = reduce(host, command);
+  StreamCommand reduced = reduce(host, stream, command);
   hosts_.clock(host) += cost_of_call(command);
   reduced.arrival = hosts_.clock(host) + costs_.launch_latency();
   machine_.enqueue(stream.id, reduced);
@@ -168,11 +172,11 @@ Nanos SimEngine::cost_of_call(const Command& command) {
     case Command::Type::kCopy:
       return calls.copy;
     case Command::Type::kGraph:
-      return costs_.graph_launch(machine_.graph(command.graph.id).size());
+      return costs_.graph_launch(machine_.graph(command.graph.id).calls);
     case Command::Type::kSignal:
-      return calls.signal;
+      return command.implicit ? 0 : calls.signal;
     case Command::Type::kWaitFlag:
-      return calls.wait;
+      return command.implicit ? 0 : calls.wait;
     // Without an event, no call was made: the wait is the legacy default stream's rule.
     case Command::Type::kWait:
       return command.event ? calls.wait : 0;
@@ -180,7 +184,7 @@ Nanos SimEngine::cost_of_call(const Command& command) {
   return 0;
 }
 
-StreamCommand SimEngine::reduce(int host, const Command& command) {
+StreamCommand SimEngine::reduce(int host, Stream stream, const Command& command) {
   StreamCommand reduced;
   reduced.type = command.type;
   reduced.operation = command.operation;
@@ -188,6 +192,7 @@ StreamCommand SimEngine::reduce(int host, const Command& command) {
   switch (command.type) {
     case Command::Type::kKernel:
       reduced.work = command.cost.work;
+      reduced.object = command.meeting.id;
       reduced.amount = static_cast<std::uint64_t>(costs_.draw(host, costs_.kernel(command.cost)));
       if (effects_ != nullptr) {
         reduced.effect = effects_->add_kernel(command.name, command.kernel->host, command.accesses);
@@ -212,6 +217,11 @@ StreamCommand SimEngine::reduce(int host, const Command& command) {
       break;
     case Command::Type::kSignal:
     case Command::Type::kWaitFlag:
+      if (command.implicit) {  // its collective's kernels meet by themselves
+        reduced.type = Command::Type::kWait;
+        reduced.object = stream.id;  // what was done by then is done
+        break;
+      }
       reduced.object = command.flag.id;
       reduced.amount = command.value;
       break;

@@ -14,7 +14,7 @@ struct StreamCommand {
   runtime::Nanos arrival = 0;  ///< When it is on the device: it starts no sooner.
   /// Kernel, copy: duration. Wait: position in stream `object`. Signal, wait by value: the value.
   std::uint64_t amount = 0;
-  std::uint32_t object = 0;     ///< The stream, flag or graph it is about.
+  std::uint32_t object = 0;     ///< The stream, flag or graph it is about; kernel: its meeting.
   std::uint32_t operation = 0;  ///< Among the operations of `host`.
   std::uint32_t effect = 0;     ///< Kernel, copy: handle of Effects. Graph: its launch.
   runtime::Command::Type type = runtime::Command::Type::kKernel;

@@ -314,6 +314,7 @@ class CudaEngine final : public runtime::Engine {
   }
 
   void submit(HostState& state, cudaStream_t stream, const Command& command) {
+    if (command.implicit) return;  // the kernels of a collective meet by themselves
     switch (command.type) {
       case Command::Type::kKernel:
         launch(stream, command);

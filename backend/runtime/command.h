@@ -36,6 +36,7 @@ struct Command {
   Name name = "";
   std::uint32_t operation = kNoOperation;  ///< Index into the host's operations, for its times.
   const Kernel* kernel = nullptr;          ///< kKernel.
+  Meeting meeting;                         ///< kKernel: of a collective.
   Cost cost;                               ///< kKernel.
   std::span<const Access> accesses;        ///< kKernel and kCopy.
   Region dst, src;                         ///< kCopy.
@@ -46,6 +47,9 @@ struct Command {
   Position target;                         ///< kWait: never past what has been enqueued.
   Flag flag;                               ///< kSignal, kWaitFlag.
   std::uint64_t value = 0;
+  /// kSignal, kWaitFlag: what a collective stands for. Where kernels meet by themselves there is
+  /// nothing to do.
+  bool implicit = false;
 };
 
 /// A captured node, self-contained. Its order is in `after`, as GraphNodeInfo says.
@@ -56,11 +60,13 @@ struct GraphNode {
   std::uint16_t lane = 0;
   Kernel kernel;
   Cost cost;
+  Meeting meeting;
   std::vector<Access> accesses;
   Region dst, src;
   Flag flag;
   std::uint64_t value = 0;
   std::uint64_t cycle = 0;
+  bool implicit = false;  ///< As in Command.
   std::vector<std::uint16_t> after;
 };
 

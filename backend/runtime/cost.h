@@ -16,8 +16,10 @@ enum class Work : std::uint8_t {
   kPrepare,    ///< Host: schedule a step and fill its inputs.
   kUpdate,     ///< Host: take a step's results and update the requests.
   kAttention,  ///< Device: attention alone, over whole sequences.
+  kRelayout,   ///< Device: rows copied from one layout into another by a kernel.
+  kExchange,   ///< Device: a collective's kernel that moves data between devices.
 };
-inline constexpr int kWorkKinds = 6;
+inline constexpr int kWorkKinds = 8;
 
 struct Cost {
   Work work = Work::kNone;
@@ -29,7 +31,8 @@ struct Cost {
   /// Pairs of a token computed and a KV entry that it attends to: kv_tokens for rows that decode,
   /// about half the square of its length for a prompt.
   std::uint64_t attention_pairs = 0;
-  Nanos fixed_ns = 0;  ///< Added as it is.
+  std::uint64_t bytes = 0;  ///< Moved: by an exchange, sent or received, whichever is more.
+  Nanos fixed_ns = 0;       ///< Added as it is.
 };
 
 }  // namespace syncopate::runtime

@@ -47,6 +47,8 @@ class Engine {
   virtual void create_event(Event event, Device device) = 0;
   /// `cycle` as in Runtime::make_flag.
   virtual void create_flag(Flag flag, std::uint64_t cycle) = 0;
+  /// For an engine whose kernels meet by themselves: `ranks` come to each collective.
+  virtual void create_meeting(Meeting /*meeting*/, std::uint32_t /*ranks*/) {}
   /// Zero-filled memory, owned by the engine. Returns its base for host access (pinned, pageable;
   /// device memory where the engine keeps that on the host) or null.
   virtual std::byte* allocate(Buffer buffer, Memory memory, std::uint64_t bytes, Device device) = 0;

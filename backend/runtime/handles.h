@@ -28,12 +28,13 @@ struct Handle {
   friend constexpr auto operator<=>(Handle, Handle) = default;
 };
 
-using Device = Handle<struct DeviceTag>;  ///< A GPU, or what stands in for one. One host each.
-using Stream = Handle<struct StreamTag>;  ///< An ordered queue of device work.
-using Event = Handle<struct EventTag>;    ///< A marker in a stream; may be recorded again.
-using Flag = Handle<struct FlagTag>;      ///< A 64-bit counter that streams signal and wait for.
-using Buffer = Handle<struct BufferTag>;  ///< A range of device, pinned or pageable memory.
-using Graph = Handle<struct GraphTag>;    ///< A captured script of operations.
+using Device = Handle<struct DeviceTag>;    ///< A GPU, or what stands in for one. One host each.
+using Stream = Handle<struct StreamTag>;    ///< An ordered queue of device work.
+using Event = Handle<struct EventTag>;      ///< A marker in a stream; may be recorded again.
+using Flag = Handle<struct FlagTag>;        ///< A 64-bit counter that streams signal and wait for.
+using Buffer = Handle<struct BufferTag>;    ///< A range of device, pinned or pageable memory.
+using Graph = Handle<struct GraphTag>;      ///< A captured script of operations.
+using Meeting = Handle<struct MeetingTag>;  ///< What the kernels of a collective meet at.
 
 /// How a stream relates to the legacy default stream, as CUDA defines it.
 enum class StreamKind : std::uint8_t {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Site kDefaultStreamRule = "legacy default stream";
 constexpr Site kPageableCopy = "pageable copy";
+constexpr Site kCollective = "collective";
 
 void add_unique(std::vector<std::uint16_t>& nodes, std::span<const std::uint16_t> more) {
   for (const std::uint16_t node : more) {
@@ -28,7 +29,8 @@ Host::Host(Runtime& runtime, int id)
       filters_sites_(!runtime.options_.removed_sites.empty()),
       has_default_(static_cast<bool>(runtime.default_streams_[static_cast<std::size_t>(id)])),
       streams_(runtime.timeline_.streams.size()),
-      events_(runtime.event_devices_.size()) {}
+      events_(runtime.event_devices_.size()),
+      collectives_(runtime.meetings_.size(), 0) {}
 
 void Host::reserve(std::size_t operations, std::size_t accesses) {
   operations_.reserve(operations);
@@ -41,17 +43,53 @@ void Host::reserve(std::size_t operations, std::size_t accesses) {
 
 void Host::launch(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
                   const Kernel& kernel) {
+  launch_kernel(stream, name, cost, accesses, kernel, Meeting{});
+}
+
+void Host::collective(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
+                      const Kernel& kernel, Meeting meeting) {
+  const auto& ranks = runtime_.meetings_.at(meeting.id).ranks;
+  if (std::find(ranks.begin(), ranks.end(), device()) == ranks.end()) {
+    throw UsageError("collective '" + std::string(name) + "': device " + std::to_string(id_) +
+                     " is not of this meeting");
+  }
+  const std::uint64_t number = ++collectives_[meeting.id];
+  meet(stream, meeting, 2 * number - 1);
+  launch_kernel(stream, name, cost, accesses, kernel, meeting);
+  meet(stream, meeting, 2 * number);
+}
+
+// Flags only grow: to come to the n-th collective is 2n - 1, to have done one's part of it 2n.
+void Host::meet(Stream stream, Meeting meeting, std::uint64_t value) {
+  const auto& [ranks, flags] = runtime_.meetings_[meeting.id];
+  const std::size_t count = ranks.size();
+  const auto own =
+      static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), device()) - ranks.begin());
+  for (std::size_t other = 0; other < count; ++other) {
+    if (other == own) continue;
+    use_flag(NodeType::kSignal, stream, flags[other * count + own], value, kCollective, true);
+  }
+  for (std::size_t other = 0; other < count; ++other) {
+    if (other == own) continue;
+    use_flag(NodeType::kWaitFlag, stream, flags[own * count + other], value, kCollective, true);
+  }
+}
+
+void Host::launch_kernel(Stream stream, Name name, const Cost& cost,
+                         std::span<const Access> accesses, const Kernel& kernel, Meeting meeting) {
   Command command;
   command.type = Command::Type::kKernel;
   command.kind = OperationKind::kKernel;
   command.name = name;
   command.kernel = &kernel;
   command.cost = cost;
+  command.meeting = meeting;
   command.accesses = accesses;
   if (captured(stream, "launch")) {
     GraphNode& node = add_node(stream, NodeType::kKernel, command.kind, name);
     node.kernel = kernel;
     node.cost = cost;
+    node.meeting = meeting;
     node.accesses.assign(accesses.begin(), accesses.end());
     if (engine_.captures_natively()) engine_.enqueue(id_, stream, command);
     return;
@@ -204,19 +242,22 @@ void Host::wait(Stream stream, Flag flag, std::uint64_t value, Site site) {
   use_flag(NodeType::kWaitFlag, stream, flag, value, site);
 }
 
-void Host::use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value, Site site) {
-  if (left_out(site)) return;
+void Host::use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value, Site site,
+                    bool implicit) {
+  if (!implicit && left_out(site)) return;
   const bool signals = use == NodeType::kSignal;
   Command command;
   command.type = signals ? Command::Type::kSignal : Command::Type::kWaitFlag;
   command.name = site;
   command.flag = flag;
   command.value = value;
+  command.implicit = implicit;
   if (captured(stream, signals ? "signal" : "wait")) {
     GraphNode& node = add_node(stream, use, OperationKind::kKernel, site);
     node.flag = flag;
     node.value = value;
     node.cycle = runtime_.flag_cycles_[flag.id];
+    node.implicit = implicit;
     if (engine_.captures_natively()) engine_.enqueue(id_, stream, command);
     return;
   }
@@ -224,6 +265,7 @@ void Host::use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value,
   const Position at = put(stream, command);
   if (log_all_) {
     Call& call = log(signals ? CallType::kSignal : CallType::kWaitFlag, site);
+    call.implicit = implicit;
     call.at = at;
     call.flag = flag;
     call.value = value;

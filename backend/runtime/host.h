@@ -52,6 +52,13 @@ class Host {
 
   void launch(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
               const Kernel& kernel);
+  /// A kernel that every rank of `meeting` launches. It begins its work when all have come to it,
+  /// and what is behind it in any rank's stream comes after the work of all: that order is in the
+  /// log as implicit signals and waits. Until all have come it holds what a running kernel holds. A
+  /// rank's collectives of one meeting are ordered, and the same for all ranks. On cuda the body
+  /// must keep its part, as NCCL's kernels do. Throws UsageError when this device is not of it.
+  void collective(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
+                  const Kernel& kernel, Meeting meeting);
   /// Copies src to dst, which must be of the same shape (width and rows). The direction follows
   /// from where the buffers live.
   void copy(Stream stream, Name name, const Region& dst, const Region& src);
@@ -138,13 +145,17 @@ class Host {
   void leave_capture();
   Graph end_capture(std::string label);
 
+  void launch_kernel(Stream stream, Name name, const Cost& cost, std::span<const Access> accesses,
+                     const Kernel& kernel, Meeting meeting);
+  void meet(Stream stream, Meeting meeting, std::uint64_t value);
   bool left_out(Site site) const;
   bool captured(Stream stream, const char* call);
   void refuse_in_capture(const char* call) const;
   void check_region(const Region& region, Name name) const;
   OperationKind copy_kind(const Region& dst, const Region& src, Name name) const;
   GraphNode& add_node(Stream stream, NodeType type, OperationKind kind, Name name);
-  void use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value, Site site);
+  void use_flag(NodeType use, Stream stream, Flag flag, std::uint64_t value, Site site,
+                bool implicit = false);
   void order_with_default(Stream stream);
   void hold(Stream stream, Position target, Event event, Site site, bool implicit);
   Position put(Stream stream, const Command& command);
@@ -166,6 +177,7 @@ class Host {
   std::vector<StreamState> streams_;
   std::vector<EventState> events_;
   std::vector<GraphState> graphs_;
+  std::vector<std::uint64_t> collectives_;  // by meeting: so far
 
   // This host's part of the timeline.
   Log<Operation> operations_;

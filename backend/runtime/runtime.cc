@@ -50,6 +50,18 @@ Flag Runtime::make_flag(std::uint64_t cycle) {
   return flag;
 }
 
+Meeting Runtime::make_meeting(std::vector<Device> ranks, std::uint64_t per_graph) {
+  const Meeting meeting{static_cast<std::uint32_t>(meetings_.size())};
+  engine_->create_meeting(meeting, static_cast<std::uint32_t>(ranks.size()));
+  MeetingPlace place;
+  for (std::size_t i = 0; i < ranks.size() * ranks.size(); ++i) {
+    place.flags.push_back(make_flag(2 * per_graph));  // each collective is come to and left
+  }
+  place.ranks = std::move(ranks);
+  meetings_.push_back(std::move(place));
+  return meeting;
+}
+
 Buffer Runtime::make_buffer(Device device, Memory memory, std::uint64_t bytes, std::string label) {
   const Buffer buffer{static_cast<std::uint32_t>(timeline_.buffers.size())};
   std::byte* base = engine_->allocate(buffer, memory, bytes, device);

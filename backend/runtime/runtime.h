@@ -50,6 +50,9 @@ class Runtime {
   /// v is signalled only behind the wait for v - cycle: what a ring of slots does. In a graph the
   /// values of such a flag advance by `cycle` with each launch; those of others are baked in.
   Flag make_flag(std::uint64_t cycle = 0);
+  /// What the collectives of one group of devices meet at (Host::collective). A graph holds
+  /// `per_graph` of them, the same number in each, and in order.
+  Meeting make_meeting(std::vector<Device> ranks, std::uint64_t per_graph = 0);
   /// Zero-filled. Throws UnavailableError when the memory is not to be had.
   Buffer make_buffer(Device device, Memory memory, std::uint64_t bytes, std::string label);
   /// Host address of a pinned or pageable buffer, for use inside host spans that declare it; null
@@ -80,6 +83,11 @@ class Runtime {
   std::vector<Stream> default_streams_;  // per device, made on demand
   std::vector<Device> event_devices_;
   std::vector<std::uint64_t> flag_cycles_;
+  struct MeetingPlace {
+    std::vector<Device> ranks;
+    std::vector<Flag> flags;  // by who waits, then who signals
+  };
+  std::vector<MeetingPlace> meetings_;
   std::atomic<std::uint32_t> next_graph_ = 0;  // hosts capture at the same time
 };
 

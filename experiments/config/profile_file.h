@@ -136,6 +136,7 @@ void describe(V& v, KernelCost& c) {
         "Added for each 1,000 pairs of a token and an entry it attends to")
         .range(0, kMaxMicros),
     c.per_attention_kpair_us);
+  v(key("per_mb_us", "Added for each 1e6 bytes moved").range(0, kMaxMicros), c.per_mb_us);
   v(key("waves", "Added: waves of tiles, as attention over whole sequences runs"), c.waves);
   v(key("after_pause_us", "Added after a pause since the last of its kind").range(0, kMaxMicros),
     c.after_pause_us);
@@ -172,6 +173,9 @@ void describe(V& v, std::array<KernelCost, runtime::kWorkKinds>& c) {
   v(required("forward", "The model's step, with sampling"), of(runtime::Work::kForward));
   v(required("carry", "Carry-over of ids from the step before"), of(runtime::Work::kCarry));
   v(key("attention", "Attention alone, over whole sequences"), of(runtime::Work::kAttention));
+  v(key("relayout", "Rows packed for a collective, or merged behind one"),
+    of(runtime::Work::kRelayout));
+  v(key("exchange", "A collective between devices"), of(runtime::Work::kExchange));
   v(key("none", "Kernels that cost only a fixed time"), of(runtime::Work::kNone));
 }
 
