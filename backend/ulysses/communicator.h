@@ -1,32 +1,25 @@
-// Communicators over peer copies: each rank copies its rows straight into the other ranks' memory,
-// as 2-D regions, from where they are to where they belong. There is nothing to pack or merge, and
-// nothing runs but copy engines. Arrival is told by flags, never by a kernel: order across hosts
-// needs no meeting, and a kernel that spins would wait for an SM that attention holds.
+// Communicators: what moves bands between ranks, behind one interface. How they do it is a
+// transport: copies straight into peers' memory (peer_communicator.h), or packed kernels and a
+// collective (packed_communicator.h).
 //
 // Collectives are numbered: a *ticket* counts those of a communicator from 1, the same for all
-// ranks, which must begin the same ones in the same order. Flags carry tickets and only grow.
-//   arrived[destination][source]  the source's part of that ticket has landed at the destination
-//   free[destination][source]     what landed there up to that ticket has been read: the source may
-//                                 write there again
-// Each value is waited for once, so that a graph of a pass can be launched again and again
-// (Runtime::make_flag).
-//
-// A rank's own part needs no link, but as many bytes as any other's: it takes a stream beside the
-// collective's, so that the copy engine that it needs works while the links do.
+// ranks, which must begin the same ones in the same order.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/runtime/host.h"
-#include "backend/runtime/runtime.h"
 #include "backend/ulysses/head_chunk_layout.h"
 
 namespace syncopate::ulysses {
 
 using Ticket = std::uint64_t;
 
-/// The names of what orders it; of the free flags where scatters use it.
+/// The names of what orders it: those of the free flags where scatters use it, the last four where
+/// a rank's own part takes a stream of its own.
 struct CommunicatorSites {
   runtime::Site signal_arrived = "", wait_arrived = "", signal_free = "", wait_free = "";
   runtime::Site record_begun = "", wait_begun = "", record_own = "", wait_own = "";
@@ -38,43 +31,39 @@ struct Landing {
   std::uint64_t bytes = 0;
 };
 
-/// What takes a rank's own part beside the collective's stream.
-struct OwnPart {
-  runtime::Stream stream;
-  runtime::Event begun, done;
-};
-
-/// What the ranks of a communicator share: their landing memory and flags. Immutable once made.
-class CommunicatorGroup {
- public:
-  /// One landing a rank, on the device of its number. `tickets` is the number of collectives in
-  /// each pass. Makes flags, streams and events: before the run, from one thread.
-  CommunicatorGroup(runtime::Runtime& runtime, std::vector<Landing> landings, std::uint64_t tickets,
-                    const CommunicatorSites& sites);
-
-  std::uint32_t world() const { return static_cast<std::uint32_t>(landings_.size()); }
-  const Landing& landing(std::uint32_t rank) const { return landings_[rank]; }
-  const CommunicatorSites& sites() const { return sites_; }
-  const OwnPart& own(std::uint32_t rank) const { return own_[rank]; }
-  runtime::Flag arrived(std::uint32_t destination, std::uint32_t source) const {
-    return arrived_[destination * world() + source];
-  }
-  runtime::Flag free(std::uint32_t destination, std::uint32_t source) const {
-    return free_[destination * world() + source];
-  }
-
- private:
-  std::vector<Landing> landings_;
-  CommunicatorSites sites_;
-  std::vector<runtime::Flag> arrived_;  // by destination, then source
-  std::vector<runtime::Flag> free_;     // likewise
-  std::vector<OwnPart> own_;            // by rank
-};
-
 /// Where a scatter lands: the same slot of every rank's workspace.
 struct Slot {
   std::uint32_t index = 0;
   Ticket last = 0;  ///< The last collective that landed there, to wait for; 0: none.
+};
+
+class Communicator;
+
+/// What the ranks of a communicator share. Immutable once made, before the run.
+class CommunicatorGroup {
+ public:
+  CommunicatorGroup(const CommunicatorGroup&) = delete;
+  CommunicatorGroup& operator=(const CommunicatorGroup&) = delete;
+  virtual ~CommunicatorGroup() = default;
+
+  const HeadChunkLayout& layout() const { return layout_; }
+  std::uint32_t world() const { return layout_.world(); }
+  const Landing& landing(std::uint32_t rank) const { return landings_[rank]; }
+  const CommunicatorSites& sites() const { return sites_; }
+  /// Memory of a rank that the transport needs for itself.
+  virtual std::uint64_t staging_bytes(std::uint32_t /*rank*/) const { return 0; }
+  /// A rank's end. The group must outlive it.
+  virtual std::unique_ptr<Communicator> make_end(std::uint32_t rank) const = 0;
+
+ protected:
+  /// `layout` must outlive it. One landing a rank, on the device of its number.
+  CommunicatorGroup(const HeadChunkLayout& layout, std::vector<Landing> landings,
+                    const CommunicatorSites& sites);
+
+ private:
+  const HeadChunkLayout& layout_;
+  std::vector<Landing> landings_;
+  CommunicatorSites sites_;
 };
 
 /// One rank's end of a communicator. Collectives only enqueue; they return at once and never
@@ -85,26 +74,26 @@ struct Slot {
 /// collective must come behind it as well: in the same stream, or in one that waits for it.
 class Communicator {
  public:
-  /// `group` must outlive it.
-  Communicator(const CommunicatorGroup& group, std::uint32_t rank) : group_(group), rank_(rank) {}
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
 
   // Each begins a collective and returns its ticket. Throws UlyssesError kCollectiveInFlight,
-  // kNoSuchBand, kWorkspaceTooSmall (by the memory of any rank). Scatters wait until every
-  // destination has freed the slot's last ticket.
+  // kNoSuchBand, kWorkspaceTooSmall (by the memory of any rank). Scatters wait until the slot's
+  // last ticket has been freed wherever they write.
 
   /// A band of q, k or v (`x`) alone; of a layout's one band, all heads.
-  Ticket scatter_heads(runtime::Host& host, runtime::Stream stream, const HeadChunkLayout& layout,
-                       std::uint32_t band, Tensor tensor, runtime::Buffer x, const Slot& slot);
+  Ticket scatter_heads(runtime::Host& host, runtime::Stream stream, std::uint32_t band,
+                       Tensor tensor, runtime::Buffer x, const Slot& slot);
   /// Q, K and V of a band at once.
-  Ticket scatter_qkv_head_chunk(runtime::Host& host, runtime::Stream stream,
-                                const HeadChunkLayout& layout, std::uint32_t band,
+  Ticket scatter_qkv_head_chunk(runtime::Host& host, runtime::Stream stream, std::uint32_t band,
                                 runtime::Buffer q, runtime::Buffer k, runtime::Buffer v,
                                 const Slot& slot);
   /// A band of `attended`, which has the layout's attended_bytes(), into every rank's output;
-  /// touches the band's heads only. Waits for no one: a band's attention has come after its scatter
-  /// from every rank, and that after all that the rank's caller still had to do with its output.
-  Ticket gather_output_head_chunk(runtime::Host& host, runtime::Stream stream,
-                                  const HeadChunkLayout& layout, std::uint32_t band,
+  /// touches the band's heads only. Waits for no flag: a band's attention has come after its
+  /// scatter from every rank, and that after all that the rank's caller still had to do with its
+  /// output.
+  Ticket gather_output_head_chunk(runtime::Host& host, runtime::Stream stream, std::uint32_t band,
                                   runtime::Buffer attended);
 
   /// Holds the collective's stream until every other rank's part has landed here.
@@ -113,17 +102,33 @@ class Communicator {
 
   /// When `stream` gets here, what landed at this rank up to `ticket` may be overwritten. For each
   /// ticket that a later slot waits for, and no other.
-  void release(runtime::Host& host, runtime::Stream stream, Ticket ticket);
+  virtual void release(runtime::Host& host, runtime::Stream stream, Ticket ticket) = 0;
+
+ protected:
+  /// A tensor that is scattered.
+  struct Part {
+    Tensor tensor;
+    runtime::Buffer x;
+  };
+
+  Communicator(const CommunicatorGroup& group, std::uint32_t rank) : group_(group), rank_(rank) {}
+
+  std::uint32_t rank() const { return rank_; }
+  /// Of the collective in flight.
+  Ticket ticket() const { return ticket_; }
+  runtime::Stream stream() const { return stream_; }
+
+  virtual void scatter(runtime::Host& host, std::uint32_t band, std::span<const Part> parts,
+                       const Slot& slot) = 0;
+  virtual void gather(runtime::Host& host, std::uint32_t band, runtime::Buffer attended) = 0;
+  virtual void arrive(runtime::Host& host) = 0;
 
  private:
-  template <class Copies>
-  Ticket begin(runtime::Host& host, runtime::Stream stream, Ticket free_after, Copies&& copies);
+  Ticket begin_scatter(runtime::Host& host, runtime::Stream stream, std::uint32_t band,
+                       std::span<const Part> parts, const Slot& slot);
   void check_begin() const;
-  void check_scatter(const HeadChunkLayout& layout, std::uint32_t band, const Slot& slot) const;
   void check_landing(std::uint32_t rank, std::uint64_t needed) const;
-  void copy_heads(runtime::Host& host, runtime::Stream stream, const HeadChunkLayout& layout,
-                  Tensor tensor, runtime::Buffer x, std::uint32_t destination, std::uint32_t band,
-                  const Slot& slot);
+  Ticket begin(runtime::Stream stream);
 
   const CommunicatorGroup& group_;
   std::uint32_t rank_;

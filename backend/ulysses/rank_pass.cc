@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <span>
+#include <utility>
 
 namespace syncopate::ulysses {
 
@@ -10,13 +11,13 @@ using runtime::Stream;
 
 RankPass::RankPass(const HeadChunkLayout& layout, const Attention& attention, bool causal,
                    std::uint32_t rank, const RankBuffers& buffers, const Slots& slots,
-                   const CommunicatorGroup& inputs, const CommunicatorGroup& outputs)
+                   std::unique_ptr<Communicator> inputs, std::unique_ptr<Communicator> outputs)
     : layout_(layout),
       attention_(attention),
       buffers_(buffers),
       slot_bytes_(layout.slot_bytes(rank)),
-      inputs_(inputs, rank),
-      outputs_(outputs, rank),
+      inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)),
       last_(slots.count, 0),
       guarded_(slots.guarded) {
   bands_.reserve(layout.bands());
@@ -42,9 +43,9 @@ void RankPass::landed(std::uint32_t band, Ticket ticket) {
 }
 
 void RankPass::scatter(Host& host, Stream stream, std::uint32_t band) {
-  const Ticket ticket = inputs_.scatter_qkv_head_chunk(host, stream, layout_, band, buffers_.q,
+  const Ticket ticket = inputs_->scatter_qkv_head_chunk(host, stream, band, buffers_.q,
                                                        buffers_.k, buffers_.v, slot_of(band));
-  inputs_.finish(host);
+  inputs_->finish(host);
   landed(band, ticket);
 }
 
@@ -52,8 +53,8 @@ void RankPass::scatter_one_by_one(Host& host, Stream stream, std::uint32_t band)
   Slot slot = slot_of(band);
   Ticket ticket = 0;
   const auto scatter = [&](Tensor tensor, runtime::Buffer x) {
-    ticket = inputs_.scatter_heads(host, stream, layout_, band, tensor, x, slot);
-    inputs_.finish(host);
+    ticket = inputs_->scatter_heads(host, stream, band, tensor, x, slot);
+    inputs_->finish(host);
     slot.last = 0;  // waited for
   };
   scatter(Tensor::kQ, buffers_.q);
@@ -76,12 +77,12 @@ void RankPass::attend(Host& host, Stream stream, std::uint32_t index) {
   host.launch(stream, "attention", attention_cost(band.attention), std::span(accesses, touched),
               attention_.kernel(band.attention,
                                 {buffers_.workspace, slot, buffers_.attended, buffers_.scratch}));
-  if (guarded_) inputs_.release(host, stream, band.ticket);
+  if (guarded_) inputs_->release(host, stream, band.ticket);
 }
 
 void RankPass::gather(Host& host, Stream stream, std::uint32_t band) {
-  outputs_.gather_output_head_chunk(host, stream, layout_, band, buffers_.attended);
-  outputs_.finish(host);
+  outputs_->gather_output_head_chunk(host, stream, band, buffers_.attended);
+  outputs_->finish(host);
 }
 
 }  // namespace syncopate::ulysses

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backend/runtime/host.h"
@@ -34,10 +35,10 @@ struct RankBuffers {
 /// may be at different stages. Not thread-safe: used by its rank's host.
 class RankPass {
  public:
-  /// All references must outlive it.
+  /// The rank's ends of the communicators that scatter and gather. All references must outlive it.
   RankPass(const HeadChunkLayout& layout, const Attention& attention, bool causal,
            std::uint32_t rank, const RankBuffers& buffers, const Slots& slots,
-           const CommunicatorGroup& inputs, const CommunicatorGroup& outputs);
+           std::unique_ptr<Communicator> inputs, std::unique_ptr<Communicator> outputs);
   RankPass(const RankPass&) = delete;
   RankPass& operator=(const RankPass&) = delete;
 
@@ -69,8 +70,8 @@ class RankPass {
   const Attention& attention_;
   RankBuffers buffers_;
   std::uint64_t slot_bytes_;
-  Communicator inputs_;
-  Communicator outputs_;
+  std::unique_ptr<Communicator> inputs_;
+  std::unique_ptr<Communicator> outputs_;
   std::vector<Band> bands_;
   std::vector<Ticket> last_;  // by slot: the last collective that landed there
   bool guarded_;

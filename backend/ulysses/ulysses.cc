@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/ulysses/error.h"
+#include "backend/ulysses/peer_communicator.h"
 
 namespace syncopate::ulysses {
 
@@ -91,9 +92,17 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
                           bytes});
     outputs.push_back({ranks[rank].output.buffer, layout_.bytes(Tensor::kOutput, rank)});
   }
-  inputs_ = std::make_unique<CommunicatorGroup>(
-      runtime, workspaces, scatters_of(options.strategy, layout_.bands()), kInputSites);
-  outputs_ = std::make_unique<CommunicatorGroup>(runtime, outputs, layout_.bands(), kOutputSites);
+  const std::uint64_t scatters = scatters_of(options.strategy, layout_.bands());
+  if (options.transport == Transport::kPeer) {
+    inputs_ = std::make_unique<PeerGroup>(runtime, layout_, workspaces, scatters, kInputSites);
+    outputs_ =
+        std::make_unique<PeerGroup>(runtime, layout_, outputs, layout_.bands(), kOutputSites);
+  } else {
+    inputs_ = std::make_unique<PackedGroup>(runtime, layout_, PackedUse::kScatters, workspaces,
+                                            scatters, kInputSites, options.packed_device);
+    outputs_ = std::make_unique<PackedGroup>(runtime, layout_, PackedUse::kGathers, outputs,
+                                             layout_.bands(), kOutputSites, options.packed_device);
+  }
   const Slots slots = {slots_,
                        options.strategy == StrategyKind::kChunkOverlap && slots_ < layout_.bands()};
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
@@ -108,10 +117,14 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
     if (buffers.scratch_bytes > 0) buffers.scratch = buffer(buffers.scratch_bytes, "scratch");
     ranks_.push_back(
         {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots,
-                                    *inputs_, *outputs_),
+                                    inputs_->make_end(rank), outputs_->make_end(rank)),
          make_strategy(options.strategy, layout_.bands(), runtime, Device{rank}, tensors.caller),
          tensors.caller});
   }
+}
+
+const char* to_string(Transport transport) {
+  return transport == Transport::kPeer ? "peer" : "nccl";
 }
 
 void Ulysses::pass(runtime::Host& host) {

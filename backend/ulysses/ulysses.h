@@ -11,10 +11,19 @@
 #include "backend/ulysses/attention.h"
 #include "backend/ulysses/communicator.h"
 #include "backend/ulysses/head_chunk_layout.h"
+#include "backend/ulysses/packed_communicator.h"
 #include "backend/ulysses/rank_pass.h"
 #include "backend/ulysses/strategy.h"
 
 namespace syncopate::ulysses {
+
+/// What moves bands between ranks.
+enum class Transport : std::uint8_t {
+  kPeer,  ///< 2-D copies into peers' memory, and flags: nothing that needs an SM.
+  kNccl,  ///< Kernels that pack and merge, and a collective.
+};
+/// "peer" or "nccl".
+const char* to_string(Transport transport);
 
 struct UlyssesOptions {
   StrategyKind strategy = StrategyKind::kChunkOverlap;
@@ -24,6 +33,9 @@ struct UlyssesOptions {
   bool causal = false;
   /// Passes from the second on are launches of a CUDA graph of the whole pass.
   bool graphs = false;
+  Transport transport = Transport::kPeer;
+  /// kNccl on cuda: its bodies, which must outlive the run.
+  const PackedDevice* packed_device = nullptr;
 };
 
 /// A caller's tensor, [batch, token, head, dim], dense, on its rank's device.
@@ -59,9 +71,10 @@ class Ulysses {
   /// The layout that the strategy runs.
   const HeadChunkLayout& layout() const { return layout_; }
   std::uint32_t slots() const { return slots_; }
-  /// Bytes of a rank's workspace and of what it keeps of its attention.
+  /// Bytes of a rank's workspace, of what it keeps of its attention, and of its transport.
   std::uint64_t workspace_bytes(std::uint32_t rank) const {
-    return slots_ * layout_.slot_bytes(rank) + layout_.attended_bytes();
+    return slots_ * layout_.slot_bytes(rank) + layout_.attended_bytes() +
+           inputs_->staging_bytes(rank) + outputs_->staging_bytes(rank);
   }
 
  private:

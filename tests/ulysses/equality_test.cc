@@ -20,7 +20,7 @@ constexpr StrategyKind kStrategies[] = {StrategyKind::kOrdinary, StrategyKind::k
 std::string text_of(const Passes& passes) {
   return HeadChunkLayout(passes.layout).explain() + to_string(passes.options.strategy) + ", " +
          std::to_string(passes.options.slots) + " slots" +
-         (passes.options.causal ? ", causal" : "") + (passes.options.graphs ? ", graphs" : "");
+         (passes.options.causal ? ", causal" : "") + ", " + to_string(passes.options.transport) + (passes.options.graphs ? ", graphs" : "");
 }
 
 /// W = 1 to 4, even and uneven (a rank may hold nothing), MHA, GQA with bands along the groups and
@@ -40,8 +40,8 @@ std::vector<LayoutOptions> layouts() {
           {1, {1, 1, 1, 1}, 4, 1, 4, ElementType::kFp32, {1}}};
 }
 
-/// All strategies of a layout, and the overlapped one with every number of slots; each also as a
-/// graph, which the third and fourth pass launch again.
+/// All strategies of a layout, and the overlapped one with every number of slots; each also by the
+/// other transport, and by both as a graph, which the third and fourth pass launch again.
 std::vector<Passes> variants(const LayoutOptions& layout) {
   std::vector<Passes> all;
   for (const bool causal : {false, true}) {
@@ -52,10 +52,16 @@ std::vector<Passes> variants(const LayoutOptions& layout) {
       all.push_back({layout, {StrategyKind::kChunkOverlap, slots, causal}, 3});
     }
   }
-  for (std::size_t i = 0, plain = all.size() / 2; i < plain; ++i) {  // causal or not is the same
+  const std::size_t plain = all.size() / 2;  // causal or not is the same to these
+  for (std::size_t i = 0; i < plain; ++i) {
     all.push_back(all[i]);
-    all.back().options.graphs = true;
-    all.back().passes = 4;
+    all.back().options.transport = Transport::kNccl;
+    for (const Transport transport : {Transport::kPeer, Transport::kNccl}) {
+      all.push_back(all[i]);
+      all.back().options.transport = transport;
+      all.back().options.graphs = true;
+      all.back().passes = 4;
+    }
   }
   return all;
 }
@@ -97,15 +103,19 @@ TEST(EqualityTest, StrategiesMayTakeTurnsOnTheSameTensors) {
   const LayoutOptions layout{1, {3, 1, 4}, 9, 3, 4, ElementType::kFp32, {1, 1, 1}};
   for (const StrategyKind first : kStrategies) {
     for (const StrategyKind second : kStrategies) {
-      const Passes passes{layout, {first, 2}, 4, UlyssesOptions{second, 1}};
-      const Outputs expected = expected_outputs(passes);
-      for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-        sim::SimOptions chaos;
-        chaos.chaos = true;
-        chaos.seed = seed;
-        const PassesOutcome outcome = make_passes(sim::make_sim_engine({}, chaos, 3), passes);
-        EXPECT_EQ(outcome.outputs, expected) << text_of(passes) << to_string(second);
-        EXPECT_TRUE(analysis::find_races(outcome.timeline).empty()) << text_of(passes);
+      for (const Transport transport : {Transport::kPeer, Transport::kNccl}) {
+        UlyssesOptions odd = {second, 1};
+        odd.transport = transport;
+        const Passes passes{layout, {first, 2}, 4, odd};
+        const Outputs expected = expected_outputs(passes);
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+          sim::SimOptions chaos;
+          chaos.chaos = true;
+          chaos.seed = seed;
+          const PassesOutcome outcome = make_passes(sim::make_sim_engine({}, chaos, 3), passes);
+          EXPECT_EQ(outcome.outputs, expected) << text_of(passes) << to_string(second);
+          EXPECT_TRUE(analysis::find_races(outcome.timeline).empty()) << text_of(passes);
+        }
       }
     }
   }

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "backend/cpu/cpu_engine.h"
-#include "backend/ulysses/communicator.h"
 #include "backend/ulysses/error.h"
+#include "backend/ulysses/packed_communicator.h"
+#include "backend/ulysses/peer_communicator.h"
 #include "sim/sim_engine.h"
 #include "tests/ulysses/passes.h"
 
@@ -34,23 +35,45 @@ void expect_fault(Fault fault, const std::string& says, const std::function<void
   }
 }
 
-/// One rank's end of a group of two, on a runtime where only that rank's host runs.
+/// Rank 0's ends of communicators of two, on a runtime where rank 1 does nothing or as it should.
 struct OneEnd {
-  explicit OneEnd(std::unique_ptr<runtime::Engine> engine, std::uint64_t workspace_bytes = 4096)
+  explicit OneEnd(std::unique_ptr<runtime::Engine> engine, Transport transport = Transport::kPeer,
+                  std::uint64_t landing_bytes = 4096)
       : runtime(std::move(engine)),
-        stream(runtime.make_stream(Device{0}, runtime::StreamKind::kNonBlocking, "stream")),
-        x(runtime.make_buffer(Device{0}, Memory::kDevice, layout.bytes(Tensor::kQ, 0), "x")),
-        group(runtime, landings(workspace_bytes), 8, {}) {}
+        stream(make_stream(0)),
+        x(make_tensor(0)),
+        other_stream(make_stream(1)),
+        other_x(make_tensor(1)),
+        inputs(make_group(transport, PackedUse::kScatters, landing_bytes)),
+        outputs(make_group(transport, PackedUse::kGathers, landing_bytes)) {}
 
-  std::vector<Landing> landings(std::uint64_t bytes) {
-    std::vector<Landing> made;
+  std::unique_ptr<CommunicatorGroup> make_group(Transport transport, PackedUse use,
+                                                std::uint64_t bytes) {
+    std::vector<Landing> landings;
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
-      made.push_back({runtime.make_buffer(Device{rank}, Memory::kDevice, bytes, "landing"), bytes});
+      landings.push_back(
+          {runtime.make_buffer(Device{rank}, Memory::kDevice, bytes, "landing"), bytes});
     }
-    return made;
+    if (transport == Transport::kPeer) {
+      return std::make_unique<PeerGroup>(runtime, layout, landings, 8, CommunicatorSites());
+    }
+    return std::make_unique<PackedGroup>(runtime, layout, use, landings, 8, CommunicatorSites(),
+                                         nullptr);
   }
-  void run(const std::function<void(Host&)>& main) {
-    const runtime::HostMain mains[] = {main};
+  runtime::Stream make_stream(std::uint32_t rank) {
+    return runtime.make_stream(Device{rank}, runtime::StreamKind::kNonBlocking, "stream");
+  }
+  runtime::Buffer make_tensor(std::uint32_t rank) {
+    return runtime.make_buffer(Device{rank}, Memory::kDevice, layout.bytes(Tensor::kQ, rank), "x");
+  }
+  using Main = std::function<void(Communicator& in, Communicator& out, Host&)>;
+  void run(const Main& main, const Main& other = [](Communicator&, Communicator&, Host&) {}) {
+    const auto end = [this](std::uint32_t rank, const Main& main_of_rank) {
+      return [this, rank, &main_of_rank](Host& host) {
+        main_of_rank(*inputs->make_end(rank), *outputs->make_end(rank), host);
+      };
+    };
+    const runtime::HostMain mains[] = {end(0, main), end(1, other)};
     runtime.run(mains);
   }
 
@@ -58,61 +81,91 @@ struct OneEnd {
   Runtime runtime;
   runtime::Stream stream;
   runtime::Buffer x;
-  CommunicatorGroup group;
+  runtime::Stream other_stream;
+  runtime::Buffer other_x;
+  std::unique_ptr<CommunicatorGroup> inputs, outputs;
 };
 
-std::vector<std::unique_ptr<runtime::Engine>> engines() {
-  std::vector<std::unique_ptr<runtime::Engine>> made;
-  made.push_back(sim::make_sim_engine({}, {}, 2));
-  made.push_back(cpu::make_cpu_engine({}, 2));
-  return made;
-}
+constexpr Transport kTransports[] = {Transport::kPeer, Transport::kNccl};
+
+std::unique_ptr<runtime::Engine> sim_of_two() { return sim::make_sim_engine({}, {}, 2); }
 
 TEST(UlyssesFailuresTest, ASecondCollectiveInFlightIsRefusedInEveryRuntime) {
-  for (auto& engine : engines()) {
-    OneEnd end(std::move(engine));
-    end.run([&](Host& host) {
-      Communicator communicator(end.group, 0);
-      communicator.scatter_heads(host, end.stream, end.layout, 0, Tensor::kQ, end.x, {});
-      expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1", [&] {
-        communicator.scatter_heads(host, end.stream, end.layout, 1, Tensor::kQ, end.x, {});
-      });
-      expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1", [&] {
-        communicator.gather_output_head_chunk(host, end.stream, end.layout, 0, end.x);
-      });
-    });
+  for (const Transport transport : kTransports) {
+    for (const bool threads : {false, true}) {
+      OneEnd end(threads ? cpu::make_cpu_engine({}, 2) : sim_of_two(), transport);
+      end.run(
+          [&](Communicator& in, Communicator& out, Host& host) {
+            in.scatter_heads(host, end.stream, 0, Tensor::kQ, end.x, {});
+            expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1", [&] {
+              in.scatter_heads(host, end.stream, 1, Tensor::kQ, end.x, {});
+            });
+            out.gather_output_head_chunk(host, end.stream, 0, end.x);
+            expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1",
+                         [&] { out.gather_output_head_chunk(host, end.stream, 0, end.x); });
+          },
+          [&](Communicator& in, Communicator& out, Host& host) {
+            in.scatter_heads(host, end.other_stream, 0, Tensor::kQ, end.other_x, {});
+            out.gather_output_head_chunk(host, end.other_stream, 0, end.other_x);
+          });
+    }
   }
 }
 
 TEST(UlyssesFailuresTest, FinishingWhatWasNotBegunIsRefused) {
-  OneEnd end(sim::make_sim_engine({}, {}, 2));
-  end.run([&](Host& host) {
-    Communicator communicator(end.group, 0);
-    expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { communicator.finish(host); });
-  });
+  for (const Transport transport : kTransports) {
+    OneEnd end(sim_of_two(), transport);
+    end.run([&](Communicator& in, Communicator&, Host& host) {
+      expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { in.finish(host); });
+    });
+  }
 }
 
 TEST(UlyssesFailuresTest, AWorkspaceThatIsTooSmallSaysWhatItNeedsAndHas) {
-  // Q of 4 tokens, 1 head of 16 bytes: 64, so K is at 256 and V at 512, up to 576.
-  OneEnd end(sim::make_sim_engine({}, {}, 2), 575);
-  end.run([&](Host& host) {
-    Communicator communicator(end.group, 0);
-    expect_fault(Fault::kWorkspaceTooSmall, "rank 0 needs 576 bytes, the memory there has 575",
-                 [&] {
-                   communicator.scatter_qkv_head_chunk(host, end.stream, end.layout, 0, end.x,
-                                                       end.x, end.x, {});
-                 });
-    // Refused before anything was enqueued: nothing is in flight.
-    expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { communicator.finish(host); });
-  });
+  for (const Transport transport : kTransports) {
+    // Q of 4 tokens, 1 head of 16 bytes: 64, so K is at 256 and V at 512, up to 576.
+    OneEnd end(sim_of_two(), transport, 575);
+    end.run([&](Communicator& in, Communicator&, Host& host) {
+      expect_fault(Fault::kWorkspaceTooSmall, "rank 0 needs 576 bytes, the memory there has 575",
+                   [&] {
+                     in.scatter_qkv_head_chunk(host, end.stream, 0, end.x, end.x, end.x, {});
+                   });
+      // Refused before anything was enqueued: nothing is in flight.
+      expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { in.finish(host); });
+    });
+  }
 }
 
 TEST(UlyssesFailuresTest, AnOutputThatIsTooSmallIsRefused) {
-  OneEnd end(sim::make_sim_engine({}, {}, 2), 127);
-  end.run([&](Host& host) {
-    Communicator communicator(end.group, 0);
-    expect_fault(Fault::kWorkspaceTooSmall, "needs 128 bytes", [&] {
-      communicator.gather_output_head_chunk(host, end.stream, end.layout, 0, end.x);
+  for (const Transport transport : kTransports) {
+    OneEnd end(sim_of_two(), transport, 127);
+    end.run([&](Communicator&, Communicator& out, Host& host) {
+      expect_fault(Fault::kWorkspaceTooSmall, "needs 128 bytes",
+                   [&] { out.gather_output_head_chunk(host, end.stream, 0, end.x); });
+    });
+  }
+}
+
+TEST(UlyssesFailuresTest, ABandThatThereIsNotIsRefused) {
+  for (const Transport transport : kTransports) {
+    OneEnd end(sim_of_two(), transport);
+    end.run([&](Communicator& in, Communicator& out, Host& host) {
+      expect_fault(Fault::kNoSuchBand, "band 2", [&] {
+        in.scatter_heads(host, end.stream, 2, Tensor::kQ, end.x, {});
+      });
+      expect_fault(Fault::kNoSuchBand, "band 2",
+                   [&] { out.gather_output_head_chunk(host, end.stream, 2, end.x); });
+    });
+  }
+}
+
+TEST(UlyssesFailuresTest, StagingMemoryIsForOneUse) {
+  OneEnd end(sim_of_two(), Transport::kNccl);
+  end.run([&](Communicator& in, Communicator& out, Host& host) {
+    expect_fault(Fault::kUnsupported, "for scatters, not gathers",
+                 [&] { in.gather_output_head_chunk(host, end.stream, 0, end.x); });
+    expect_fault(Fault::kUnsupported, "for gathers, not scatters", [&] {
+      out.scatter_heads(host, end.stream, 0, Tensor::kQ, end.x, {});
     });
   });
 }
