@@ -223,9 +223,12 @@ void Machine::task_started(std::uint32_t task) {
   if (effects_ != nullptr) effects_->start(effect_of(task));
 }
 
-void Machine::task_ended(std::uint32_t task) {
+void Machine::task_done(std::uint32_t task) {
   if (Operation* operation = operation_of(task)) operation->end = now_;
   if (effects_ != nullptr) effects_->finish(effect_of(task));
+}
+
+void Machine::leave_task(std::uint32_t task) {
   if (kind_of(task) == Kind::kNode) {
     end_node(index_of(task));
   } else {
@@ -266,12 +269,12 @@ void Machine::kernel_started(std::uint32_t task) {
 void Machine::kernel_ended(std::uint32_t task) {
   const std::uint32_t id = meeting_of(task);
   if (id == kNoMeeting) return task_ended(task);
-  meetings_[id].left.push_back(task);
-  if (meetings_[id].left.size() < meetings_[id].ranks) return;
-  for (std::size_t rank = 0; rank < meetings_[id].ranks; ++rank) {
-    task_ended(meetings_[id].left[rank]);  // may come to the next one, but not leave it
-  }
-  meetings_[id].left.clear();
+  std::vector<std::uint32_t>& left = meetings_[id].left;
+  left.push_back(task);
+  if (left.size() < meetings_[id].ranks) return;
+  for (const std::uint32_t rank : left) task_done(rank);  // all, before any goes on
+  for (const std::uint32_t rank : left) leave_task(rank);
+  left.clear();
 }
 
 Nanos Machine::begin_of_kind(Device& device, Work work) {

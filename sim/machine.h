@@ -125,7 +125,12 @@ class Machine {
 
   // Tasks: the first command of a stream, or a node.
   void task_started(std::uint32_t task);
-  void task_ended(std::uint32_t task);
+  void task_ended(std::uint32_t task) {
+    task_done(task);
+    leave_task(task);
+  }
+  void task_done(std::uint32_t task);   // its outputs are there
+  void leave_task(std::uint32_t task);  // what comes behind it may start
   void run_kernel(std::uint32_t task, std::uint32_t device, runtime::Work work,
                   std::uint32_t meeting, runtime::Nanos duration);
   void kernel_started(std::uint32_t task);

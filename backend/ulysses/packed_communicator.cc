@@ -82,10 +82,10 @@ class PackedCommunicator final : public Communicator {
  private:
   void check_use(PackedUse use) const {
     if (group_.use() == use) return;
-    throw UlyssesError(Fault::kUnsupported, "this communicator's staging memory is for " +
-                                                std::string(use == PackedUse::kScatters
-                                                                ? "gathers, not scatters"
-                                                                : "scatters, not gathers"));
+    throw UlyssesError(Fault::kUnsupported,
+                       "this communicator's staging memory is for " +
+                           std::string(use == PackedUse::kScatters ? "gathers, not scatters"
+                                                                   : "scatters, not gathers"));
   }
 
   std::span<const runtime::Access> accesses_of(PackedMoves moves, const Given& given) {

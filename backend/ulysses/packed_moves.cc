@@ -105,8 +105,8 @@ void PackedPlan::add_scatter(const HeadChunkLayout& layout, std::uint32_t band,
     for (std::uint32_t step = 1; step <= layout.world(); ++step) {  // its right neighbour first
       const std::uint32_t destination = (source + step) % layout.world();
       for (std::uint32_t b = 0; b < layout.options().batch; ++b) {
-        Move move = layout.scatter(tensor, source, destination, band, b)
-                        .between({}, slots[destination]);
+        Move move =
+            layout.scatter(tensor, source, destination, band, b).between({}, slots[destination]);
         const std::uint64_t slot_bytes = layout.slot_bytes(destination);
         const auto given = static_cast<std::uint8_t>(tensor);
         if (destination == source) {

@@ -33,8 +33,8 @@ class PeerGroup final : public CommunicatorGroup {
  public:
   /// `layout` must outlive it. `tickets` is the number of collectives in each pass. Makes flags,
   /// streams and events: before the run, from one thread.
-  PeerGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout,
-            std::vector<Landing> landings, std::uint64_t tickets, const CommunicatorSites& sites);
+  PeerGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout, std::vector<Landing> landings,
+            std::uint64_t tickets, const CommunicatorSites& sites);
 
   std::unique_ptr<Communicator> make_end(std::uint32_t rank) const override;
 

@@ -43,8 +43,8 @@ void RankPass::landed(std::uint32_t band, Ticket ticket) {
 }
 
 void RankPass::scatter(Host& host, Stream stream, std::uint32_t band) {
-  const Ticket ticket = inputs_->scatter_qkv_head_chunk(host, stream, band, buffers_.q,
-                                                       buffers_.k, buffers_.v, slot_of(band));
+  const Ticket ticket = inputs_->scatter_qkv_head_chunk(host, stream, band, buffers_.q, buffers_.k,
+                                                        buffers_.v, slot_of(band));
   inputs_->finish(host);
   landed(band, ticket);
 }

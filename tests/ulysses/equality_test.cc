@@ -20,7 +20,8 @@ constexpr StrategyKind kStrategies[] = {StrategyKind::kOrdinary, StrategyKind::k
 std::string text_of(const Passes& passes) {
   return HeadChunkLayout(passes.layout).explain() + to_string(passes.options.strategy) + ", " +
          std::to_string(passes.options.slots) + " slots" +
-         (passes.options.causal ? ", causal" : "") + ", " + to_string(passes.options.transport) + (passes.options.graphs ? ", graphs" : "");
+         (passes.options.causal ? ", causal" : "") + ", " + to_string(passes.options.transport) +
+         (passes.options.graphs ? ", graphs" : "");
 }
 
 /// W = 1 to 4, even and uneven (a rank may hold nothing), MHA, GQA with bands along the groups and

@@ -97,9 +97,8 @@ TEST(UlyssesFailuresTest, ASecondCollectiveInFlightIsRefusedInEveryRuntime) {
       end.run(
           [&](Communicator& in, Communicator& out, Host& host) {
             in.scatter_heads(host, end.stream, 0, Tensor::kQ, end.x, {});
-            expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1", [&] {
-              in.scatter_heads(host, end.stream, 1, Tensor::kQ, end.x, {});
-            });
+            expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1",
+                         [&] { in.scatter_heads(host, end.stream, 1, Tensor::kQ, end.x, {}); });
             out.gather_output_head_chunk(host, end.stream, 0, end.x);
             expect_fault(Fault::kCollectiveInFlight, "before it has finished number 1",
                          [&] { out.gather_output_head_chunk(host, end.stream, 0, end.x); });
@@ -126,10 +125,9 @@ TEST(UlyssesFailuresTest, AWorkspaceThatIsTooSmallSaysWhatItNeedsAndHas) {
     // Q of 4 tokens, 1 head of 16 bytes: 64, so K is at 256 and V at 512, up to 576.
     OneEnd end(sim_of_two(), transport, 575);
     end.run([&](Communicator& in, Communicator&, Host& host) {
-      expect_fault(Fault::kWorkspaceTooSmall, "rank 0 needs 576 bytes, the memory there has 575",
-                   [&] {
-                     in.scatter_qkv_head_chunk(host, end.stream, 0, end.x, end.x, end.x, {});
-                   });
+      expect_fault(
+          Fault::kWorkspaceTooSmall, "rank 0 needs 576 bytes, the memory there has 575",
+          [&] { in.scatter_qkv_head_chunk(host, end.stream, 0, end.x, end.x, end.x, {}); });
       // Refused before anything was enqueued: nothing is in flight.
       expect_fault(Fault::kCollectiveInFlight, "has not begun", [&] { in.finish(host); });
     });
@@ -150,9 +148,8 @@ TEST(UlyssesFailuresTest, ABandThatThereIsNotIsRefused) {
   for (const Transport transport : kTransports) {
     OneEnd end(sim_of_two(), transport);
     end.run([&](Communicator& in, Communicator& out, Host& host) {
-      expect_fault(Fault::kNoSuchBand, "band 2", [&] {
-        in.scatter_heads(host, end.stream, 2, Tensor::kQ, end.x, {});
-      });
+      expect_fault(Fault::kNoSuchBand, "band 2",
+                   [&] { in.scatter_heads(host, end.stream, 2, Tensor::kQ, end.x, {}); });
       expect_fault(Fault::kNoSuchBand, "band 2",
                    [&] { out.gather_output_head_chunk(host, end.stream, 2, end.x); });
     });
@@ -164,9 +161,8 @@ TEST(UlyssesFailuresTest, StagingMemoryIsForOneUse) {
   end.run([&](Communicator& in, Communicator& out, Host& host) {
     expect_fault(Fault::kUnsupported, "for scatters, not gathers",
                  [&] { in.gather_output_head_chunk(host, end.stream, 0, end.x); });
-    expect_fault(Fault::kUnsupported, "for gathers, not scatters", [&] {
-      out.scatter_heads(host, end.stream, 0, Tensor::kQ, end.x, {});
-    });
+    expect_fault(Fault::kUnsupported, "for gathers, not scatters",
+                 [&] { out.scatter_heads(host, end.stream, 0, Tensor::kQ, end.x, {}); });
   });
 }
 
