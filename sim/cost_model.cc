@@ -87,13 +87,15 @@ CostModel::CostModel(const HardwareProfile& profile, const SimOptions& options, 
   const HostCallCosts& host = profile.host;
   require_terms({host.kernel_launch_us, host.graph_launch_us, host.graph_launch_per_node_us,
                  host.copy_us, host.record_us, host.wait_us, host.signal_us, host.query_us,
-                 host.synchronize_us, host.wake_us},
+                 host.synchronize_us, host.renew_us, host.renew_per_mb_us, host.wake_us},
                 "host call costs must be 0 to 1e12 us");
   const auto ns = [](double us) { return round(us * kNsPerUs); };
   calls_ = {ns(host.kernel_launch_us), ns(host.graph_launch_us), ns(host.copy_us),
             ns(host.record_us),        ns(host.wait_us),         ns(host.signal_us),
             ns(host.query_us),         ns(host.synchronize_us),  ns(host.wake_us)};
   graph_launch_per_node_ = host.graph_launch_per_node_us * kNsPerUs;
+  renew_ = host.renew_us * kNsPerUs;
+  renew_per_byte_ = host.renew_per_mb_us * kNsPerUs / 1e6;
 
   require_terms({profile.launch.latency_us, profile.launch.handover_us,
                  profile.graph.start_latency_us, profile.graph.node_gap_us},

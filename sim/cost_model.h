@@ -36,6 +36,9 @@ class CostModel {
   runtime::Nanos graph_launch(std::size_t nodes) const {
     return calls_.graph_launch + round(graph_launch_per_node_ * static_cast<double>(nodes));
   }
+  runtime::Nanos renew(std::uint64_t bytes) const {
+    return round(renew_ + renew_per_byte_ * static_cast<double>(bytes));
+  }
   runtime::Nanos launch_latency() const { return launch_latency_; }
   runtime::Nanos handover() const { return handover_; }
   std::uint32_t queue_depth() const { return queue_depth_; }
@@ -87,6 +90,7 @@ class CostModel {
 
   Calls calls_;
   double graph_launch_per_node_;
+  double renew_, renew_per_byte_;
   runtime::Nanos launch_latency_;
   runtime::Nanos handover_;
   std::uint32_t queue_depth_;

@@ -27,8 +27,10 @@ struct HostCallCosts {
   double wait_us = 0;    ///< A wait for an event, or for a flag's value.
   double signal_us = 0;  ///< A flag's signal.
   double query_us = 0;
-  double synchronize_us = 0;  ///< A synchronize that finds its point reached.
-  double wake_us = 0;         ///< From the point being reached to a blocked host running again.
+  double synchronize_us = 0;   ///< A synchronize that finds its point reached.
+  double renew_us = 0;         ///< A buffer of device memory freed and allocated anew …
+  double renew_per_mb_us = 0;  ///< … and what each 1e6 bytes of it add.
+  double wake_us = 0;          ///< From the point being reached to a blocked host running again.
 };
 
 /// The way from the host to the device.

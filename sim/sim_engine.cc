@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
@@ -38,6 +39,9 @@ using runtime::Position;
 using runtime::Stream;
 using runtime::SyncPoint;
 
+/// What new memory holds: as floating-point numbers NaN.
+constexpr int kUndefined = 0xff;
+
 /// A host runs ahead of the devices on its own clock, and enqueues what arrives later than anything
 /// that they have done. Where it must know what they did (it blocks, queries, finds a stream full,
 /// or touches memory), they catch up: to the host with the least clock, which then goes on.
@@ -69,6 +73,7 @@ class SimEngine final : public runtime::Engine {
     return memory_.allocate(buffer, bytes);
   }
 
+  Interval renew(int host, Buffer buffer, std::uint64_t bytes) override;
   void end_capture(int host, Graph graph, const runtime::GraphScript& script) override;
 
   // -- work ----------------------------------------------------------------------------------
@@ -265,6 +270,17 @@ void SimEngine::add_effects(const Command& command, GraphProgram& graph, std::ui
     }
     args += has_args ? 1 : 0;
   }
+}
+
+Interval SimEngine::renew(int host, Buffer buffer, std::uint64_t bytes) {
+  if (effects_ != nullptr) {
+    settle(host);
+    const Access whole = runtime::write(buffer, 0, bytes);
+    effects_->host_span(std::span(&whole, 1));
+    // The place stays, so that a program that renews too early is wrong and not a crash.
+    std::memset(memory_.base(buffer), kUndefined, bytes);
+  }
+  return charge(host, costs_.renew(bytes));
 }
 
 Interval SimEngine::block(int host, SyncPoint point) {

@@ -46,6 +46,7 @@ class CpuEngine final : public runtime::Engine {
   std::byte* allocate(runtime::Buffer buffer, runtime::Memory memory, std::uint64_t bytes,
                       runtime::Device device) override;
 
+  Interval renew(int host, runtime::Buffer buffer, std::uint64_t bytes) override;
   void end_capture(int host, runtime::Graph graph, const runtime::GraphScript& script) override;
 
   Interval enqueue(int host, runtime::Stream stream, const Command& command) override;
@@ -138,6 +139,13 @@ void CpuEngine::create_flag(runtime::Flag flag, std::uint64_t /*cycle*/) {
 std::byte* CpuEngine::allocate(runtime::Buffer buffer, runtime::Memory /*memory*/,
                                std::uint64_t bytes, runtime::Device /*device*/) {
   return memory_.allocate(buffer, bytes);
+}
+
+Interval CpuEngine::renew(int /*host*/, runtime::Buffer buffer, std::uint64_t bytes) {
+  const Nanos begin = clock_.now();
+  failure_.check();
+  memory_.renew(buffer, bytes);
+  return {begin, clock_.now()};
 }
 
 // -- commands -----------------------------------------------------------------------------------

@@ -113,8 +113,8 @@ class CudaEngine final : public runtime::Engine {
     switch (memory) {
       case runtime::Memory::kDevice:
         use(static_cast<int>(device.id));
-        device_memory_.push_back(make_device_memory(bytes));
-        base = static_cast<std::byte*>(device_memory_.back().get());
+        at(device_memory_, buffer.id) = make_device_memory(bytes);
+        base = static_cast<std::byte*>(device_memory_[buffer.id].get());
         return nullptr;
       case runtime::Memory::kPinned:
         pinned_memory_.push_back(make_pinned_memory(bytes));
@@ -126,6 +126,14 @@ class CudaEngine final : public runtime::Engine {
         return base;
     }
     return nullptr;
+  }
+
+  Interval renew(int host, runtime::Buffer buffer, std::uint64_t bytes) override {
+    const Nanos begin = now(host);
+    device_memory_[buffer.id] = DeviceMemory();  // frees, and waits for the device
+    device_memory_[buffer.id] = make_raw_device_memory(bytes);
+    bases_[buffer.id] = static_cast<std::byte*>(device_memory_[buffer.id].get());
+    return {begin, now(host)};
   }
 
   void begin_capture(int host, runtime::Stream origin) override {
@@ -441,8 +449,8 @@ class CudaEngine final : public runtime::Engine {
   std::uint32_t past_window_ = Command::kNoOperation;  // first operation behind the window
 
   // Memory before what may still use it: members are destroyed from the last to the first.
-  std::vector<std::byte*> bases_;  // by buffer id
-  std::vector<DeviceMemory> device_memory_;
+  std::vector<std::byte*> bases_;            // by buffer id
+  std::vector<DeviceMemory> device_memory_;  // by buffer id
   std::vector<PinnedMemory> pinned_memory_;
   std::vector<std::unique_ptr<std::byte[]>> pageable_memory_;
   Flags flags_;

@@ -21,7 +21,7 @@ std::size_t at_least_one(std::uint64_t bytes) { return std::max<std::size_t>(byt
 
 }  // namespace
 
-DeviceMemory make_device_memory(std::uint64_t bytes) {
+DeviceMemory make_raw_device_memory(std::uint64_t bytes) {
   void* base = nullptr;
   const cudaError_t status = cudaMalloc(&base, at_least_one(bytes));
   if (out_of_memory(status)) {
@@ -33,8 +33,12 @@ DeviceMemory make_device_memory(std::uint64_t bytes) {
                                     std::to_string(total) + " are free");
   }
   check_call(status, "cudaMalloc", __FILE__, __LINE__);
-  DeviceMemory memory(base);
-  SYNCOPATE_CUDA_CALL(cudaMemset(base, 0, at_least_one(bytes)));
+  return DeviceMemory(base);
+}
+
+DeviceMemory make_device_memory(std::uint64_t bytes) {
+  DeviceMemory memory = make_raw_device_memory(bytes);
+  SYNCOPATE_CUDA_CALL(cudaMemset(memory.get(), 0, at_least_one(bytes)));
   return memory;
 }
 

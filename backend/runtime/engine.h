@@ -53,6 +53,13 @@ class Engine {
   /// device memory where the engine keeps that on the host) or null.
   virtual std::byte* allocate(Buffer buffer, Memory memory, std::uint64_t bytes, Device device) = 0;
 
+  // -- memory, inside run() --------------------------------------------------------------------
+
+  /// Frees the memory of `buffer`, which is device memory of `bytes` of host's device, and
+  /// allocates it anew: what it holds is undefined. Nothing uses it, no graph knows it. Throws
+  /// UnavailableError.
+  virtual Interval renew(int host, Buffer buffer, std::uint64_t bytes) = 0;
+
   // -- capture -------------------------------------------------------------------------------
 
   /// True when the engine needs the captured calls themselves (CUDA): between begin_capture and

@@ -178,6 +178,27 @@ void Host::launch(Graph graph, Stream stream, Name name, std::span<const NodeArg
   }
 }
 
+void Host::renew(Buffer buffer, Name name) {
+  refuse_in_capture("renew");
+  const BufferInfo& info = runtime_.timeline_.buffers.at(buffer.id);
+  if (info.memory != Memory::kDevice || info.device != id_) {
+    throw UsageError("renew '" + std::string(name) + "': buffer '" + info.label +
+                     "' is not memory of this host's device");
+  }
+  if (runtime_.next_graph_ > 0) {
+    throw UsageError("renew '" + std::string(name) + "': a graph may hold the address of buffer '" +
+                     info.label + "'");
+  }
+  const Access whole = write(buffer, 0, info.bytes);
+  const Interval spent = engine_.renew(id_, buffer, info.bytes);
+  const std::uint32_t index =
+      add_operation(OperationKind::kHostSpan, name, Stream{}, std::span(&whole, 1));
+  Operation& operation = operations_[index];
+  operation.issue_begin = operation.start = spent.begin;
+  operation.issue_end = operation.end = spent.end;
+  if (log_all_) log(CallType::kSpan, "").operation = index;
+}
+
 // -- order --------------------------------------------------------------------------------------
 
 void Host::record(Event event, Stream stream, Site site) {

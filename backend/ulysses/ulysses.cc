@@ -84,6 +84,14 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
       slots_(slots_for(options, layout_.bands())),
       graphs_(options.graphs) {
   check_tensors(layout_, ranks);
+  if (options.workspace == WorkspaceUse::kPerCall) {
+    if (graphs_) {
+      throw UlyssesError(Fault::kUnsupported,
+                         "a graph holds the addresses of its workspaces: they cannot be allocated "
+                         "per call");
+    }
+    renewal_ = std::make_unique<WorkspaceRenewal>(runtime, layout_.world());
+  }
   std::vector<Landing> workspaces, outputs;
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
     const std::uint64_t bytes = slots_ * layout_.slot_bytes(rank);
@@ -119,7 +127,8 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
         {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots,
                                     inputs_->make_end(rank), outputs_->make_end(rank)),
          make_strategy(options.strategy, layout_.bands(), runtime, Device{rank}, tensors.caller),
-         tensors.caller});
+         tensors.caller,
+         {buffers.workspace, buffers.attended}});
   }
 }
 
@@ -133,6 +142,7 @@ void Ulysses::pass(runtime::Host& host) {
                                                        host.device().id, ranks_.size()));
   }
   Rank& rank = ranks_[host.device().id];
+  if (renewal_) renewal_->renew(host, rank.caller, rank.renewed);
   if (!graphs_ || !rank.warm) {
     rank.warm = true;
     rank.strategy->enqueue(host, *rank.pass);

@@ -14,6 +14,7 @@
 #include "backend/ulysses/packed_communicator.h"
 #include "backend/ulysses/rank_pass.h"
 #include "backend/ulysses/strategy.h"
+#include "backend/ulysses/workspace_renewal.h"
 
 namespace syncopate::ulysses {
 
@@ -24,6 +25,11 @@ enum class Transport : std::uint8_t {
 };
 /// "peer" or "nccl".
 const char* to_string(Transport transport);
+
+enum class WorkspaceUse : std::uint8_t {
+  kReuse,    ///< Allocated once.
+  kPerCall,  ///< Allocated in each pass, as a measure of what reuse saves. Not with graphs.
+};
 
 struct UlyssesOptions {
   StrategyKind strategy = StrategyKind::kChunkOverlap;
@@ -36,6 +42,7 @@ struct UlyssesOptions {
   Transport transport = Transport::kPeer;
   /// kNccl on cuda: its bodies, which must outlive the run.
   const PackedDevice* packed_device = nullptr;
+  WorkspaceUse workspace = WorkspaceUse::kReuse;
 };
 
 /// A caller's tensor, [batch, token, head, dim], dense, on its rank's device.
@@ -57,15 +64,16 @@ class Ulysses {
  public:
   /// `attention` must outlive it; it must outlive the run. Strategies that do not chunk use
   /// layout.whole(). Throws UlyssesError kShape (a tensor, or their number), kAliasing, and what
-  /// the attention refuses; runtime::UnavailableError when there is no memory.
+  /// the attention refuses; kUnsupported for graphs with a workspace per call;
+  /// runtime::UnavailableError when there is no memory.
   Ulysses(runtime::Runtime& runtime, const HeadChunkLayout& layout, const Attention& attention,
           const UlyssesOptions& options, const std::vector<RankTensors>& ranks);
   Ulysses(const Ulysses&) = delete;
   Ulysses& operator=(const Ulysses&) = delete;
 
   /// Enqueues a pass of the host's rank. All ranks must make the same number of passes. Returns at
-  /// once, but for the second one with graphs, which is captured; thread-safe between different
-  /// hosts. Throws UlyssesError kNoSuchBand to a host without a rank.
+  /// once, but for the second one with graphs, which is captured, and with a workspace per call;
+  /// thread-safe between different hosts. Throws UlyssesError kNoSuchBand to a host without a rank.
   void pass(runtime::Host& host);
 
   /// The layout that the strategy runs.
@@ -82,8 +90,9 @@ class Ulysses {
     std::unique_ptr<RankPass> pass;
     std::unique_ptr<Strategy> strategy;
     runtime::Stream caller;
-    bool warm = false;          // it has made a pass
-    runtime::Graph graph = {};  // of a pass, once captured
+    std::vector<runtime::Buffer> renewed;  // in each pass
+    bool warm = false;                     // it has made a pass
+    runtime::Graph graph = {};             // of a pass, once captured
   };
 
   HeadChunkLayout layout_;
@@ -91,6 +100,7 @@ class Ulysses {
   bool graphs_;
   std::unique_ptr<CommunicatorGroup> inputs_;
   std::unique_ptr<CommunicatorGroup> outputs_;
+  std::unique_ptr<WorkspaceRenewal> renewal_;  // with a workspace per call
   std::vector<Rank> ranks_;
 };
 

@@ -82,6 +82,10 @@ void describe(V& v, HostCallCosts& c) {
   v(key("query_us", "An event query").range(0, kMaxMicros), c.query_us);
   v(key("synchronize_us", "A synchronize that need not wait").range(0, kMaxMicros),
     c.synchronize_us);
+  v(key("renew_us", "A buffer of device memory freed and allocated anew").range(0, kMaxMicros),
+    c.renew_us);
+  v(key("renew_per_mb_us", "Added for each 1e6 bytes of it").range(0, kMaxMicros),
+    c.renew_per_mb_us);
   v(key("wake_us", "From the event to the blocked host running again").range(0, kMaxMicros),
     c.wake_us);
 }

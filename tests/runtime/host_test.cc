@@ -430,5 +430,49 @@ TEST_F(HostTest, AnErrorKeepsTheTimelineUpToIt) {
   EXPECT_EQ(runtime_->timeline().operations.size(), 1U);
 }
 
+TEST_F(HostTest, RenewAsksTheEngineAndIsAWriteOfTheHost) {
+  Runtime& runtime = make();
+  const Buffer data = runtime.make_buffer(kDevice, Memory::kDevice, 24, "data");
+  run([&](Host& host) { host.renew(data, "renew"); });
+  EXPECT_THAT(recorded_.asked, ElementsAre("renew b0 of 24"));
+  const Operation& span = runtime.timeline().operations.at(0);
+  EXPECT_EQ(span.kind, OperationKind::kHostSpan);
+  EXPECT_EQ(span.start, 30);
+  EXPECT_EQ(span.end, 40);
+  const Access& whole = runtime.timeline().accesses_of(span)[0];
+  EXPECT_TRUE(whole.write);
+  EXPECT_EQ(whole.end, 24U);
+  EXPECT_EQ(runtime.timeline().calls.at(0).type, CallType::kSpan);
+}
+
+TEST_F(HostTest, RenewRefusesWhatIsNotItsDevicesMemoryAndWhatAGraphMayHold) {
+  const auto device_buffer = [&] {
+    return runtime_->make_buffer(kDevice, Memory::kDevice, 8, "device");
+  };
+  make();
+  const Buffer pinned = runtime_->make_buffer(kDevice, Memory::kPinned, 8, "pinned");
+  expect_usage_error([&](Host& host) { host.renew(pinned, "r"); }, "'pinned' is not memory of");
+  make();
+  const Buffer data = device_buffer();
+  const Stream a = stream();
+  expect_usage_error(
+      [&](Host& host) {
+        host.capture(a, {}, "g", [&](Host& h) {
+          launch(h, a);
+          h.renew(data, "r");
+        });
+      },
+      "renew during a capture");
+  make();
+  const Buffer held = device_buffer();
+  const Stream b = stream();
+  expect_usage_error(
+      [&](Host& host) {
+        host.capture(b, {}, "g", [&](Host& h) { launch(h, b); });
+        host.renew(held, "r");
+      },
+      "a graph may hold the address of buffer 'device'");
+}
+
 }  // namespace
 }  // namespace syncopate::runtime

@@ -30,6 +30,11 @@ class RecordingEngine final : public Engine {
   std::byte* allocate(Buffer, Memory, std::uint64_t bytes, Device) override {
     return memory_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
   }
+  Interval renew(int, Buffer buffer, std::uint64_t bytes) override {
+    recorded_.asked.push_back("renew b" + std::to_string(buffer.id) + " of " +
+                              std::to_string(bytes));
+    return {30, 40};
+  }
   bool captures_natively() const override { return recorded_.native_capture; }
   void begin_capture(int, Stream origin) override { say(origin, "begin capture"); }
   void end_capture(int, Graph, const GraphScript& script) override {

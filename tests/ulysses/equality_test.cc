@@ -21,7 +21,8 @@ std::string text_of(const Passes& passes) {
   return HeadChunkLayout(passes.layout).explain() + to_string(passes.options.strategy) + ", " +
          std::to_string(passes.options.slots) + " slots" +
          (passes.options.causal ? ", causal" : "") + ", " + to_string(passes.options.transport) +
-         (passes.options.graphs ? ", graphs" : "");
+         (passes.options.graphs ? ", graphs" : "") +
+         (passes.options.workspace == WorkspaceUse::kPerCall ? ", workspace per call" : "");
 }
 
 /// W = 1 to 4, even and uneven (a rank may hold nothing), MHA, GQA with bands along the groups and
@@ -63,6 +64,10 @@ std::vector<Passes> variants(const LayoutOptions& layout) {
       all.back().options.graphs = true;
       all.back().passes = 4;
     }
+  }
+  for (const std::uint32_t slots : {0U, 1U}) {
+    all.push_back({layout, {StrategyKind::kChunkOverlap, slots}, 3});
+    all.back().options.workspace = WorkspaceUse::kPerCall;
   }
   return all;
 }

@@ -233,6 +233,18 @@ TEST(UlyssesFailuresTest, HeadsThatAttentionDoesNotTakeAreRefused) {
       large);
 }
 
+// A captured graph keeps the address of a workspace that is allocated again.
+TEST(UlyssesFailuresTest, AWorkspacePerCallInAGraphIsRefused) {
+  Runtime runtime(sim::make_sim_engine({}, {}, 2));
+  const HostAttention attention;
+  UlyssesOptions options;
+  options.graphs = true;
+  options.workspace = WorkspaceUse::kPerCall;
+  expect_fault(Fault::kUnsupported, "holds the addresses of its workspaces", [&] {
+    Ulysses(runtime, HeadChunkLayout(kTwoRanks), attention, options, tensors(runtime));
+  });
+}
+
 TEST(UlyssesFailuresTest, ASlotForEachBandIsEnoughHoweverManyAreAsked) {
   Runtime runtime(sim::make_sim_engine({}, {}, 2));
   const HostAttention attention;
