@@ -24,9 +24,10 @@ void OneStreamStrategy::enqueue(Host& host, RankPass& pass) {
   }
 }
 
-OverlapStrategy::OverlapStrategy(std::uint32_t bands, Runtime& runtime, Device device,
-                                 Stream caller)
-    : caller_(caller),
+OverlapStrategy::OverlapStrategy(EnqueueOrder order, std::uint32_t bands, Runtime& runtime,
+                                 Device device, Stream caller)
+    : order_(order),
+      caller_(caller),
       input_(runtime.make_stream(device, StreamKind::kNonBlocking, "input")),
       output_(runtime.make_stream(device, StreamKind::kNonBlocking, "output")),
       begun_(runtime.make_event(device)),
@@ -47,7 +48,8 @@ void OverlapStrategy::scatter(Host& host, RankPass& pass, std::uint32_t band) {
 void OverlapStrategy::enqueue(Host& host, RankPass& pass) {
   host.record(begun_, caller_, "chunk_overlap.caller.record");
   host.wait(input_, begun_, "chunk_overlap.input.wait_caller");
-  const std::uint32_t ahead = std::min(pass.slots(), pass.bands());
+  const bool in_turn = order_ == EnqueueOrder::kInTurn;
+  const std::uint32_t ahead = in_turn ? 1 : std::min(pass.slots(), pass.bands());
   for (std::uint32_t band = 0; band < ahead; ++band) scatter(host, pass, band);
   for (std::uint32_t band = 0; band < pass.bands(); ++band) {
     host.wait(caller_, input_ready_[band], "chunk_overlap.compute.wait_input");
@@ -55,17 +57,19 @@ void OverlapStrategy::enqueue(Host& host, RankPass& pass) {
     host.record(compute_ready_[band], caller_, "chunk_overlap.compute.record");
     // Behind the attention that frees its slot, never before: a stream must not wait for what is
     // not enqueued yet, where streams share a queue.
-    if (band + ahead < pass.bands()) scatter(host, pass, band + ahead);
+    const bool more = band + ahead < pass.bands();
+    if (more && !in_turn) scatter(host, pass, band + ahead);
 
     host.wait(output_, compute_ready_[band], "chunk_overlap.output.wait_compute");
     pass.gather(host, output_, band);
+    if (more && in_turn) scatter(host, pass, band + ahead);
   }
   host.record(done_, output_, "chunk_overlap.output.record");
   host.wait(caller_, done_, "chunk_overlap.caller.wait_output");
 }
 
-std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t bands, Runtime& runtime,
-                                        Device device, Stream caller) {
+std::unique_ptr<Strategy> make_strategy(StrategyKind kind, EnqueueOrder order, std::uint32_t bands,
+                                        Runtime& runtime, Device device, Stream caller) {
   switch (kind) {
     case StrategyKind::kOrdinary:
       return std::make_unique<OneStreamStrategy>(caller, /*one_by_one=*/true);
@@ -73,7 +77,7 @@ std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t bands, 
     case StrategyKind::kChunkSequential:
       return std::make_unique<OneStreamStrategy>(caller, /*one_by_one=*/false);
     case StrategyKind::kChunkOverlap:
-      return std::make_unique<OverlapStrategy>(bands, runtime, device, caller);
+      return std::make_unique<OverlapStrategy>(order, bands, runtime, device, caller);
   }
   throw runtime::UsageError("make_strategy: not a strategy");
 }

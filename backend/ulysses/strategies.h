@@ -21,16 +21,17 @@ class OneStreamStrategy final : public Strategy {
 
 /// Scatters, attention and gathers of different bands at once. Two events a band order them; the
 /// scatters of all bands that the slots hold are enqueued before the first attention, so that none
-/// stands behind it on the device.
+/// stands behind it on the device, unless the order says otherwise.
 class OverlapStrategy final : public Strategy {
  public:
-  OverlapStrategy(std::uint32_t bands, runtime::Runtime& runtime, runtime::Device device,
-                  runtime::Stream caller);
+  OverlapStrategy(EnqueueOrder order, std::uint32_t bands, runtime::Runtime& runtime,
+                  runtime::Device device, runtime::Stream caller);
   void enqueue(runtime::Host& host, RankPass& pass) override;
 
  private:
   void scatter(runtime::Host& host, RankPass& pass, std::uint32_t band);
 
+  EnqueueOrder order_;
   runtime::Stream caller_, input_, output_;
   runtime::Event begun_, done_;
   std::vector<runtime::Event> input_ready_;    // by band

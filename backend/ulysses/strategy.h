@@ -18,6 +18,14 @@ enum class StrategyKind : std::uint8_t {
   kChunkOverlap,     ///< A stream that scatters and one that gathers beside the caller's.
 };
 
+/// When kChunkOverlap enqueues a band's scatter.
+enum class EnqueueOrder : std::uint8_t {
+  kAhead,   ///< As early as there is a slot: those of all bands, as a rule, before any attention.
+  kInTurn,  ///< With its band: scatter, attention and gather of one band, then those of the next,
+            ///< as the published pipeline has it. Where a scatter needs SMs it then stands behind
+            ///< the attention of the band before.
+};
+
 /// One rank's; used by its host.
 class Strategy {
  public:
@@ -29,7 +37,7 @@ class Strategy {
 
 /// Makes the strategy, and its streams and events on `device`. `bands` of the layout that it will
 /// run, the unchunked one for strategies that do not chunk.
-std::unique_ptr<Strategy> make_strategy(StrategyKind kind, std::uint32_t bands,
+std::unique_ptr<Strategy> make_strategy(StrategyKind kind, EnqueueOrder order, std::uint32_t bands,
                                         runtime::Runtime& runtime, runtime::Device device,
                                         runtime::Stream caller);
 

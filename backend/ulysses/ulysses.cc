@@ -126,7 +126,8 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
     ranks_.push_back(
         {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots,
                                     inputs_->make_end(rank), outputs_->make_end(rank)),
-         make_strategy(options.strategy, layout_.bands(), runtime, Device{rank}, tensors.caller),
+         make_strategy(options.strategy, options.enqueue, layout_.bands(), runtime, Device{rank},
+                       tensors.caller),
          tensors.caller,
          {buffers.workspace, buffers.attended}});
   }

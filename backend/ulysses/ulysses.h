@@ -37,6 +37,7 @@ struct UlyssesOptions {
   /// never wait for attention. Other strategies hold one.
   std::uint32_t slots = 0;
   bool causal = false;
+  EnqueueOrder enqueue = EnqueueOrder::kAhead;
   /// Passes from the second on are launches of a CUDA graph of the whole pass.
   bool graphs = false;
   Transport transport = Transport::kPeer;

@@ -22,6 +22,7 @@ std::string text_of(const Passes& passes) {
          std::to_string(passes.options.slots) + " slots" +
          (passes.options.causal ? ", causal" : "") + ", " + to_string(passes.options.transport) +
          (passes.options.graphs ? ", graphs" : "") +
+         (passes.options.enqueue == EnqueueOrder::kInTurn ? ", in turn" : "") +
          (passes.options.workspace == WorkspaceUse::kPerCall ? ", workspace per call" : "");
 }
 
@@ -68,6 +69,8 @@ std::vector<Passes> variants(const LayoutOptions& layout) {
   for (const std::uint32_t slots : {0U, 1U}) {
     all.push_back({layout, {StrategyKind::kChunkOverlap, slots}, 3});
     all.back().options.workspace = WorkspaceUse::kPerCall;
+    all.push_back({layout, {StrategyKind::kChunkOverlap, slots}, 3});
+    all.back().options.enqueue = EnqueueOrder::kInTurn;
   }
   return all;
 }
