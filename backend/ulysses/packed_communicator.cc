@@ -125,7 +125,7 @@ class PackedCommunicator final : public Communicator {
 
 PackedGroup::PackedGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout, PackedUse use,
                          std::vector<Landing> landings, std::uint64_t tickets,
-                         const CommunicatorSites& sites, const PackedDevice* device)
+                         const CommunicatorSites& sites, PackedDevice* device)
     : CommunicatorGroup(layout, landings, sites),
       use_(use),
       plan_(make_plan(runtime, layout, use, landings)),
@@ -136,7 +136,7 @@ PackedGroup::PackedGroup(runtime::Runtime& runtime, const HeadChunkLayout& layou
     free_.push_back(runtime.make_flag(tickets));
   }
   meeting_ = runtime.make_meeting(std::move(devices), tickets);
-  if (device != nullptr && world() > 1) exchange_ = device->make_exchange(runtime, world());
+  if (device != nullptr && world() > 1) exchange_ = &device->exchange(world(), use);
 }
 
 std::unique_ptr<Communicator> PackedGroup::make_end(std::uint32_t rank) const {

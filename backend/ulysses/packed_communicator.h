@@ -34,16 +34,15 @@ class DeviceExchange {
                              const Given& given) const = 0;
 };
 
-/// The CUDA bodies of the packed transport.
+/// The CUDA bodies of the packed transport. It must outlive the runtime, whose graphs hold them.
 class PackedDevice {
  public:
   virtual ~PackedDevice() = default;
   /// As copy_rows().
   virtual runtime::Body copy_rows(PackedMoves moves, const Given& given) const = 0;
-  /// Of ranks 0 to world - 1 on the devices of their numbers. Sets up all that a body needs, which
-  /// none may do later, in a capture.
-  virtual std::unique_ptr<DeviceExchange> make_exchange(runtime::Runtime& runtime,
-                                                        std::uint32_t world) const = 0;
+  /// For ranks 0 to world - 1, on the devices of their numbers, and this use of it. Sets up all
+  /// that a body needs, since none may do so later, in a capture.
+  virtual const DeviceExchange& exchange(std::uint32_t world, PackedUse use) = 0;
 };
 
 class PackedGroup final : public CommunicatorGroup {
@@ -53,7 +52,7 @@ class PackedGroup final : public CommunicatorGroup {
   /// meeting: before the run, from one thread.
   PackedGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout, PackedUse use,
               std::vector<Landing> landings, std::uint64_t tickets, const CommunicatorSites& sites,
-              const PackedDevice* device);
+              PackedDevice* device);
 
   std::unique_ptr<Communicator> make_end(std::uint32_t rank) const override;
   std::uint64_t staging_bytes(std::uint32_t rank) const override {
@@ -76,7 +75,7 @@ class PackedGroup final : public CommunicatorGroup {
   runtime::Meeting meeting_;
   std::vector<runtime::Flag> free_;  // by rank
   const PackedDevice* device_;
-  std::unique_ptr<DeviceExchange> exchange_;  // where there is a device and another rank
+  const DeviceExchange* exchange_ = nullptr;  // where there is a device and another rank
 };
 
 }  // namespace syncopate::ulysses

@@ -41,8 +41,8 @@ struct UlyssesOptions {
   /// Passes from the second on are launches of a CUDA graph of the whole pass.
   bool graphs = false;
   Transport transport = Transport::kPeer;
-  /// kNccl on cuda: its bodies, which must outlive the run.
-  const PackedDevice* packed_device = nullptr;
+  /// kNccl on cuda: its bodies, which must outlive the runtime.
+  PackedDevice* packed_device = nullptr;
   WorkspaceUse workspace = WorkspaceUse::kReuse;
 };
 

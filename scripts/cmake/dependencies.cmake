@@ -1,5 +1,5 @@
-# Finds the libraries. Sets SYNCOPATE_HAS_TORCH, SYNCOPATE_HAS_CUDA, SYNCOPATE_HAS_FLASHINFER and
-# SYNCOPATE_HAS_CUDNN to 0 or 1; the targets that choose by them get them as definitions from
+# Finds the libraries. Sets SYNCOPATE_HAS_TORCH, SYNCOPATE_HAS_CUDA, SYNCOPATE_HAS_FLASHINFER,
+# SYNCOPATE_HAS_CUDNN and SYNCOPATE_HAS_NCCL to 0 or 1; the targets that choose by them get them as definitions from
 # syncopate_define_features (library.cmake).
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -26,4 +26,5 @@ mark_as_advanced(SYNCOPATE_PYTHON)
 include(cuda)
 include(flashinfer)
 include(cudnn)
+include(nccl)
 include(torch)

@@ -156,6 +156,51 @@ TEST(UlyssesFailuresTest, ABandThatThereIsNotIsRefused) {
   }
 }
 
+// Two exchanges do not fit on a device here. Each rank's first one keeps the other's partner out.
+TEST(UlyssesFailuresTest, CommunicatorsThatRanksUseInDifferentOrdersDeadlock) {
+  sim::HardwareProfile profile;
+  profile.kernel(runtime::Work::kExchange) = {.base_us = 10, .holds = 0.6};
+  for (const bool same_order : {true, false}) {
+    OneEnd end(sim::make_sim_engine(profile, {}, 2), Transport::kNccl);
+    const runtime::Stream side = end.make_stream(0), other_side = end.make_stream(1);
+    const auto run = [&] {
+      end.run(
+          [&](Communicator& in, Communicator& out, Host& host) {
+            in.scatter_heads(host, end.stream, 0, Tensor::kQ, end.x, {});
+            host.busy("later", 1'000);
+            out.gather_output_head_chunk(host, side, 0, end.x);
+          },
+          [&](Communicator& in, Communicator& out, Host& host) {
+            const auto scatter = [&] {
+              in.scatter_heads(host, end.other_stream, 0, Tensor::kQ, end.other_x, {});
+            };
+            const auto gather = [&] {
+              out.gather_output_head_chunk(host, other_side, 0, end.other_x);
+            };
+            same_order ? scatter() : gather();
+            host.busy("later", 1'000);
+            same_order ? gather() : scatter();
+          });
+    };
+    if (same_order) {
+      run();
+      EXPECT_EQ(end.runtime.timeline().end, 20'000);
+      continue;
+    }
+    try {
+      run();
+      ADD_FAILURE() << "it ends";
+    } catch (const runtime::DeadlockError& error) {
+      const std::string text = error.what();
+      EXPECT_THAT(text, HasSubstr("stream 0 of device 0: 3 of 6 commands done; the next one is "
+                                  "'scatter_exchange' of meeting 0, to which 1 of 2 ranks"));
+      EXPECT_THAT(text, HasSubstr("'gather_exchange', which waits for its slots"));
+      EXPECT_THAT(text, HasSubstr("'gather_exchange' of meeting 1, to which 1 of 2 ranks"));
+      EXPECT_THAT(text, HasSubstr("'scatter_exchange', which waits for its slots"));
+    }
+  }
+}
+
 TEST(UlyssesFailuresTest, StagingMemoryIsForOneUse) {
   OneEnd end(sim_of_two(), Transport::kNccl);
   end.run([&](Communicator& in, Communicator& out, Host& host) {

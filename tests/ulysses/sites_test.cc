@@ -98,6 +98,10 @@ Conflicts of_inputs(const std::string& conflict) {
 const Conflicts kProducedUnseen = of_inputs("produce -> scatter +0");
 const Conflicts kProducedTooEarly = of_inputs("scatter -> produce +1");
 const Conflicts kScatterUnseen = {"workspace: scatter -> attention +0"};
+const Conflicts kGatherTooEarly = {"attended: attention -> gather +0",
+                                   "output: consume -> gather +1"};
+const Conflicts kGatherUnseen = {"attended: gather -> attention +1",
+                                 "output: gather -> consume +0"};
 
 /// Of every strategy: the links between ranks, and those of a rank's own part.
 std::vector<Site> links_of_communicators(const SlotUse& use) {
@@ -113,10 +117,6 @@ std::vector<Site> links_of_communicators(const SlotUse& use) {
     own_too_early = own_too_early + kScatterUnseen + rows;
   }
   const Conflicts own_unseen = kProducedTooEarly + kScatterUnseen + rows;
-  const Conflicts gather_too_early = {"attended: attention -> gather +0",
-                                      "output: consume -> gather +1"};
-  const Conflicts gather_unseen = {"attended: gather -> attention +1",
-                                   "output: gather -> consume +0"};
   const bool in_time = use.again_in_pass || !use.rows_move;
   return {{"input.wait_arrived",
            kOthersScatterUnseen + kOutputOverwritten + (in_time ? Conflicts{} : rows)},
@@ -125,10 +125,10 @@ std::vector<Site> links_of_communicators(const SlotUse& use) {
           {"input.own.wait", own_too_early},
           {"input.own.done.record", own_unseen},
           {"input.own.done.wait", own_unseen},
-          {"output.own.record", gather_too_early},
-          {"output.own.wait", gather_too_early},
-          {"output.own.done.record", gather_unseen},
-          {"output.own.done.wait", gather_unseen}};
+          {"output.own.record", kGatherTooEarly},
+          {"output.own.wait", kGatherTooEarly},
+          {"output.own.done.record", kGatherUnseen},
+          {"output.own.done.wait", kGatherUnseen}};
 }
 
 /// With fewer slots than bands a scatter lands where attention still reads. Where neighbours in a
@@ -143,6 +143,20 @@ Conflicts slot_reused(std::uint32_t slots, const std::vector<std::uint32_t>& sch
   return reused;
 }
 
+/// The links between a rank's streams, each cut by its record or its wait.
+void add_links(std::vector<Site>& sites, const Conflicts& caller_to_input,
+               const Conflicts& input_to_caller, const Conflicts& caller_to_output,
+               const Conflicts& output_to_caller) {
+  const auto link = [&](const char* record, const char* wait, const Conflicts& conflicts) {
+    sites.push_back({std::string("chunk_overlap.") + record, conflicts});
+    sites.push_back({std::string("chunk_overlap.") + wait, conflicts});
+  };
+  link("caller.record", "input.wait_caller", caller_to_input);
+  link("input.record", "compute.wait_input", input_to_caller);
+  link("compute.record", "output.wait_compute", caller_to_output);
+  link("output.record", "caller.wait_output", output_to_caller);
+}
+
 std::vector<Site> overlap_sites(std::uint32_t slots, const std::vector<std::uint32_t>& schedule) {
   const Conflicts reused = slot_reused(slots, schedule);
   const bool guarded = slots < schedule.size();
@@ -154,23 +168,26 @@ std::vector<Site> overlap_sites(std::uint32_t slots, const std::vector<std::uint
   // before it is read.
   const Conflicts input_to_caller = kOthersScatterUnseen + kOutputOverwritten + kProducedTooEarly +
                                     reused + Conflicts{"workspace: scatter -> attention +0"};
-  const Conflicts caller_to_output =
-      overwritten + Conflicts{"attended: attention -> gather +0", "output: consume -> gather +1",
-                              "output: consume -> gather of another rank +1"};
-  const Conflicts output_to_caller =
-      overwritten + Conflicts{"attended: gather -> attention +1", "output: gather -> consume +0",
-                              "output: gather -> consume of another rank +0"};
+  const Conflicts caller_to_output = overwritten + kGatherTooEarly + kOutputOverwritten;
+  const Conflicts output_to_caller = overwritten + kGatherUnseen + kOthersGatherUnseen;
   std::vector<Site> sites =
       links_of_communicators({guarded, false, slots == 1 && schedule[0] != schedule[1]});
   if (guarded) sites.push_back({"input.wait_free", reused});
-  const auto link = [&](const char* record, const char* wait, const Conflicts& conflicts) {
-    sites.push_back({std::string("chunk_overlap.") + record, conflicts});
-    sites.push_back({std::string("chunk_overlap.") + wait, conflicts});
-  };
-  link("caller.record", "input.wait_caller", caller_to_input);
-  link("input.record", "compute.wait_input", input_to_caller);
-  link("compute.record", "output.wait_compute", caller_to_output);
-  link("output.record", "caller.wait_output", output_to_caller);
+  add_links(sites, caller_to_input, input_to_caller, caller_to_output, output_to_caller);
+  return sites;
+}
+
+// The exchange orders ranks by itself, and what others send comes only when this rank does: so what
+// is left are the links of a rank's own streams. Nobody writes into another's output.
+std::vector<Site> packed_overlap_sites(std::uint32_t slots, const LayoutOptions& layout) {
+  const bool guarded = slots < layout.schedule.size();
+  const Conflicts overwritten =
+      guarded ? Conflicts{} : kSlotOverwritten + Conflicts{"workspace: attention -> scatter +1"};
+  const Conflicts scatters_unseen = kScatterUnseen + kOthersScatterUnseen;
+  std::vector<Site> sites;
+  if (guarded) sites.push_back({"input.wait_free", scatters_unseen});
+  add_links(sites, kProducedUnseen + overwritten, kProducedTooEarly + scatters_unseen,
+            kGatherTooEarly, kGatherUnseen);
   return sites;
 }
 
@@ -225,6 +242,20 @@ std::vector<Case> cases() {
                       {"renewal.wait", {"workspace: renew -> scatter of another rank +0"}}};
   all.push_back(overlap(alone, 2));
   all.back().sites = of_one_rank(all.back().sites);
+
+  const auto packed = [](const LayoutOptions& layout, std::uint32_t slots) {
+    Case made{{layout, {StrategyKind::kChunkOverlap, slots}, 4},
+              packed_overlap_sites(slots, layout)};
+    made.passes.options.transport = Transport::kNccl;
+    return made;
+  };
+  for (const std::uint32_t slots : {1U, 2U, 3U}) all.push_back(packed(two, slots));
+  for (const std::uint32_t slots : {1U, 3U}) all.push_back(packed(three, slots));
+  all.push_back(packed(two, 1));
+  all.back().passes.options.graphs = true;
+  std::erase_if(all.back().sites, [](const Site& site) { return !is_between_ranks(site.name); });
+  all.push_back(packed(alone, 2));
+  all.back().sites = of_one_rank(all.back().sites);
   return all;
 }
 
@@ -233,8 +264,8 @@ std::string text_of(const Case& c, const Site& site) {
          std::to_string(c.passes.layout.tokens.size()) + " ranks with " +
          std::to_string(c.passes.options.slots) + " slots" +
          (c.passes.options.graphs ? " as a graph" : "") +
-         (c.passes.options.workspace == WorkspaceUse::kPerCall ? " made per call" : "") +
-         ", without " + site.name;
+         (c.passes.options.workspace == WorkspaceUse::kPerCall ? " made per call" : "") + " by " +
+         to_string(c.passes.options.transport) + ", without " + site.name;
 }
 
 PassesOutcome run_without(const Site& site, const Case& c, const sim::SimOptions& options) {
@@ -285,7 +316,7 @@ TEST(UlyssesSitesTest, RemovingASignalIsADeadlock) {
     if (std::any_of(c.sites.begin(), c.sites.end(), guarded)) {
       signals.push_back("input.signal_free");
     }
-    if (c.passes.layout.tokens.size() > 1) {
+    if (c.passes.layout.tokens.size() > 1 && c.passes.options.transport == Transport::kPeer) {
       signals.insert(signals.end(), {"input.signal_arrived", "output.signal_arrived"});
     }
     for (const std::string& signal : signals) {
