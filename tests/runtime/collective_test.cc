@@ -21,35 +21,35 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::uint32_t kRanks = 3;
-constexpr std::uint32_t kRounds = 8;  // the last half as launches of a graph
-constexpr std::uint64_t kBytes = kRanks * sizeof(std::uint64_t);
+constexpr std::uint32_t kTakers = 3;
+constexpr std::uint32_t kTurns = 8;  // the last half as launches of a graph
+constexpr std::uint64_t kOfferBytes = kTakers * sizeof(std::uint64_t);
 
-struct Args {
+struct TurnArgs {
   Buffer mine;
-  Buffer all[kRanks];
+  Buffer all[kTakers];
   Buffer sum;
   std::uint32_t rank;
 };
 /// What a rank has for each other: a number that depends on all that it has got so far.
-void produce(Exec& exec, const Args& args) {
-  for (std::uint32_t to = 0; to < kRanks; ++to) {
+void offer(Exec& exec, const TurnArgs& args) {
+  for (std::uint32_t to = 0; to < kTakers; ++to) {
     exec.data<std::uint64_t>(args.mine)[to] =
         exec.data<std::uint64_t>(args.sum)[0] * 3 + args.rank * 10 + to;
   }
 }
-void exchange(Exec& exec, const Args& args) {
+void take_offers(Exec& exec, const TurnArgs& args) {
   auto* const sum = exec.data<std::uint64_t>(args.sum);
   for (const Buffer from : args.all)
     sum[0] = sum[0] * 5 + exec.data<std::uint64_t>(from)[args.rank];
 }
 
-std::vector<std::uint64_t> expected() {
-  std::vector<std::uint64_t> sums(kRanks, 0);
-  for (std::uint32_t round = 0; round < kRounds; ++round) {
+std::vector<std::uint64_t> expected_sums() {
+  std::vector<std::uint64_t> sums(kTakers, 0);
+  for (std::uint32_t round = 0; round < kTurns; ++round) {
     const std::vector<std::uint64_t> before = sums;
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-      for (std::uint32_t from = 0; from < kRanks; ++from) {
+    for (std::uint32_t rank = 0; rank < kTakers; ++rank) {
+      for (std::uint32_t from = 0; from < kTakers; ++from) {
         sums[rank] = sums[rank] * 5 + before[from] * 3 + from * 10 + rank;
       }
     }
@@ -57,21 +57,21 @@ std::vector<std::uint64_t> expected() {
   return sums;
 }
 
-struct Outcome {
+struct TurnsOutcome {
   std::vector<std::uint64_t> sums;
   Timeline timeline;
 };
 
-Outcome rounds(std::unique_ptr<Engine> engine, bool as_collective = true) {
+TurnsOutcome take_turns(std::unique_ptr<Engine> engine, bool as_collective = true) {
   Runtime runtime(std::move(engine));
   std::vector<Device> devices;
   std::vector<Stream> streams;
   std::vector<Buffer> mine, sums, host_sums;
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+  for (std::uint32_t rank = 0; rank < kTakers; ++rank) {
     const Device device{rank};
     devices.push_back(device);
     streams.push_back(runtime.make_stream(device, StreamKind::kNonBlocking, "stream"));
-    mine.push_back(runtime.make_buffer(device, Memory::kDevice, kBytes, "mine"));
+    mine.push_back(runtime.make_buffer(device, Memory::kDevice, kOfferBytes, "mine"));
     sums.push_back(runtime.make_buffer(device, Memory::kDevice, sizeof(std::uint64_t), "sum"));
     host_sums.push_back(runtime.make_buffer(device, Memory::kPinned, sizeof(std::uint64_t), "got"));
   }
@@ -79,28 +79,28 @@ Outcome rounds(std::unique_ptr<Engine> engine, bool as_collective = true) {
   const auto main = [&](Host& host) {
     const std::uint32_t rank = host.device().id;
     const Stream stream = streams[rank];
-    const Args args = {mine[rank], {mine[0], mine[1], mine[2]}, sums[rank], rank};
-    const Access produces[] = {read(sums[rank], 0, 8), write(mine[rank], 0, kBytes)};
+    const TurnArgs args = {mine[rank], {mine[0], mine[1], mine[2]}, sums[rank], rank};
+    const Access produces[] = {read(sums[rank], 0, 8), write(mine[rank], 0, kOfferBytes)};
     const Access takes[] = {read(mine[0], rank * 8, rank * 8 + 8),
                             read(mine[1], rank * 8, rank * 8 + 8),
                             read(mine[2], rank * 8, rank * 8 + 8), write(sums[rank], 0, 8)};
     const auto round = [&](Host& h) {
-      h.launch(stream, "produce", {}, produces, {.host = Body::of<produce>(args), .cuda = {}});
-      const Kernel kernel = {.host = Body::of<exchange>(args), .cuda = {}};
+      h.launch(stream, "produce", {}, produces, {.host = Body::of<offer>(args), .cuda = {}});
+      const Kernel kernel = {.host = Body::of<take_offers>(args), .cuda = {}};
       if (as_collective) {
         h.collective(stream, "exchange", {}, takes, kernel, meeting);
       } else {
         h.launch(stream, "exchange", {}, takes, kernel);
       }
     };
-    for (std::uint32_t i = 0; i < kRounds / 2; ++i) round(host);
+    for (std::uint32_t i = 0; i < kTurns / 2; ++i) round(host);
     const Graph graph = host.capture(stream, {}, "round", round);
-    for (std::uint32_t i = kRounds / 2; i < kRounds; ++i) host.launch(graph, stream, "round", {});
+    for (std::uint32_t i = kTurns / 2; i < kTurns; ++i) host.launch(graph, stream, "round", {});
     host.copy(stream, "d2h", Region::flat(host_sums[rank], 0, 8), Region::flat(sums[rank], 0, 8));
     host.synchronize(stream, "block");
   };
-  runtime.run(std::vector<HostMain>(kRanks, main));
-  Outcome outcome;
+  runtime.run(std::vector<HostMain>(kTakers, main));
+  TurnsOutcome outcome;
   for (const Buffer sum : host_sums) {
     outcome.sums.push_back(runtime.host_data<std::uint64_t>(sum)[0]);
   }
@@ -113,8 +113,8 @@ TEST(CollectiveTest, EveryRankSeesWhatAllHadWhenTheyCame) {
     sim::SimOptions options;
     options.chaos = seed > 0;
     options.seed = seed;
-    const Outcome outcome = rounds(sim::make_sim_engine({}, options, kRanks));
-    EXPECT_EQ(outcome.sums, expected()) << "seed " << seed;
+    const TurnsOutcome outcome = take_turns(sim::make_sim_engine({}, options, kTakers));
+    EXPECT_EQ(outcome.sums, expected_sums()) << "seed " << seed;
     EXPECT_TRUE(analysis::find_races(outcome.timeline).empty());
   }
 }
@@ -123,14 +123,15 @@ TEST(CollectiveTest, OnThreadsToo) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     cpu::CpuOptions options;
     if (seed > 0) options.chaos_seed = seed;
-    const Outcome outcome = rounds(cpu::make_cpu_engine(options, kRanks));
-    EXPECT_EQ(outcome.sums, expected());
+    const TurnsOutcome outcome = take_turns(cpu::make_cpu_engine(options, kTakers));
+    EXPECT_EQ(outcome.sums, expected_sums());
     EXPECT_TRUE(analysis::find_races(outcome.timeline).empty());
   }
 }
 
 TEST(CollectiveTest, APlainKernelInItsPlaceRaces) {
-  const Outcome outcome = rounds(sim::make_sim_engine({}, {}, kRanks), /*as_collective=*/false);
+  const TurnsOutcome outcome =
+      take_turns(sim::make_sim_engine({}, {}, kTakers), /*as_collective=*/false);
   EXPECT_FALSE(analysis::find_races(outcome.timeline).empty());
 }
 

@@ -42,7 +42,13 @@ void relayout(runtime::Exec& exec, const RelayoutArgs& args) {
 
 class NcclDevice final : public PackedDevice {
  public:
-  explicit NcclDevice(int gpus) : gpus_(static_cast<std::uint32_t>(gpus)) {}
+  explicit NcclDevice(int gpus) : gpus_(static_cast<std::uint32_t>(gpus)) {
+    const KeptDevice kept;
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      SYNCOPATE_CUDA_CALL(cudaSetDevice(gpu));
+      load_relayout_kernels();
+    }
+  }
 
   runtime::Body copy_rows(PackedMoves moves, const Given& given) const override {
     return runtime::Body::of<relayout>(RelayoutArgs{moves.data(), moves.size(), given});

@@ -7,18 +7,6 @@ namespace syncopate::ulysses::cuda {
 
 namespace {
 
-/// Puts the current device of this thread back at its end.
-class KeptDevice {
- public:
-  KeptDevice() { SYNCOPATE_CUDA_CALL(cudaGetDevice(&device_)); }
-  ~KeptDevice() { static_cast<void>(cudaSetDevice(device_)); }
-  KeptDevice(const KeptDevice&) = delete;
-  KeptDevice& operator=(const KeptDevice&) = delete;
-
- private:
-  int device_ = 0;
-};
-
 /// Sends and receives between begin and end run as one kernel, in no order, so that none waits for
 /// another. Left open by an error, a group would take in all later calls of the thread.
 class NcclCalls {

@@ -16,6 +16,18 @@ inline void check_nccl(ncclResult_t status, const char* call, const char* file, 
   syncopate::cuda::throw_failed_call("NCCL", ncclGetErrorString(status), status, call, file, line);
 }
 
+/// Puts the current device of this thread back at its end.
+class KeptDevice {
+ public:
+  KeptDevice() { SYNCOPATE_CUDA_CALL(cudaGetDevice(&device_)); }
+  ~KeptDevice() { static_cast<void>(cudaSetDevice(device_)); }
+  KeptDevice(const KeptDevice&) = delete;
+  KeptDevice& operator=(const KeptDevice&) = delete;
+
+ private:
+  int device_ = 0;
+};
+
 class NcclExchange final : public DeviceExchange {
  public:
   /// Rank r is on GPU `gpus[r]`, all different. Makes the communicators and connects every rank to

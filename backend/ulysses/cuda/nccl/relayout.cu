@@ -144,6 +144,13 @@ void copy_rows(std::span<const RowCopy> copies, cudaStream_t stream) {
   SYNCOPATE_CUDA_CALL(cudaGetLastError());
 }
 
+void load_relayout_kernels() {
+  for (const Variant& variant : kVariants) {
+    cudaFuncAttributes attributes;
+    SYNCOPATE_CUDA_CALL(cudaFuncGetAttributes(&attributes, variant.kernel));
+  }
+}
+
 int relayout_kernels() { return static_cast<int>(std::size(kVariants)); }
 
 }  // namespace syncopate::ulysses::cuda

@@ -29,4 +29,8 @@ inline constexpr std::size_t kRowCopies = 32;
 /// not even 2 bytes are aligned; CudaError.
 void copy_rows(std::span<const RowCopy> copies, cudaStream_t stream);
 
+/// Loads all kernels on the current device. Loaded at their first launch, they would wait for what
+/// runs, which may be an exchange that waits for this rank. Throws CudaError.
+void load_relayout_kernels();
+
 }  // namespace syncopate::ulysses::cuda
