@@ -23,9 +23,8 @@ TEST_F(DeviceAttentionTest, HeadsThatNoKernelTakesAreRefused) {
   EXPECT_THROW(cuda::DeviceAttention(1).check(band), UlyssesError);
 }
 
-// No packing, no copy of an output, no filling of statistics: one kernel a band, and beside it the
-// copies alone.
-TEST_F(DeviceAttentionTest, ABandIsOneKernelAndNothingElseRunsOnTheDevice) {
+// No packing, no copy of an output: one kernel a band, and no other kernel in a pass.
+TEST_F(DeviceAttentionTest, ABandIsOneKernelAndNoOtherRunsInAPass) {
   if (const std::string missing = syncopate::cuda::activities_missing(); !missing.empty()) {
     GTEST_SKIP() << "skipped: " << missing;
   }

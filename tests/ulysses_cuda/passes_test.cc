@@ -54,10 +54,11 @@ class DevicePassesTest : public syncopate::cuda::DeviceTest {
           for (const bool graphs : {false, true}) {
             // Causal or not in turn: order does not depend on it.
             const bool causal = graphs != (strategy == StrategyKind::kChunkOverlap);
-            expect_right({layout, {strategy, 0, causal, graphs}, 4}, attention, gpus);
+            expect_right({layout, {.strategy = strategy, .causal = causal, .graphs = graphs}, 4},
+                         attention, gpus);
           }
         }
-        expect_right({layout, {StrategyKind::kChunkOverlap, 1, true, true}, 4}, attention, gpus);
+        expect_right({layout, {.slots = 1, .causal = true, .graphs = true}, 4}, attention, gpus);
       }
     }
   }
