@@ -124,7 +124,7 @@ class PackedCommunicator final : public Communicator {
 }  // namespace
 
 PackedGroup::PackedGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout, PackedUse use,
-                         std::vector<Landing> landings, std::uint64_t tickets,
+                         const std::vector<Landing>& landings, std::uint64_t tickets,
                          const CommunicatorSites& sites, PackedDevice* device)
     : CommunicatorGroup(layout, landings, sites),
       use_(use),

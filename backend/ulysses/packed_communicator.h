@@ -51,8 +51,8 @@ class PackedGroup final : public CommunicatorGroup {
   /// `tickets` is the number of collectives in each pass. Makes staging memory, flags and a
   /// meeting: before the run, from one thread.
   PackedGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout, PackedUse use,
-              std::vector<Landing> landings, std::uint64_t tickets, const CommunicatorSites& sites,
-              PackedDevice* device);
+              const std::vector<Landing>& landings, std::uint64_t tickets,
+              const CommunicatorSites& sites, PackedDevice* device);
 
   std::unique_ptr<Communicator> make_end(std::uint32_t rank) const override;
   std::uint64_t staging_bytes(std::uint32_t rank) const override {

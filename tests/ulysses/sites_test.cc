@@ -314,7 +314,7 @@ TEST(UlyssesSitesTest, RemovingASignalIsADeadlock) {
     std::vector<std::string> signals;
     const auto guarded = [](const Site& site) { return site.name == "input.wait_free"; };
     if (std::any_of(c.sites.begin(), c.sites.end(), guarded)) {
-      signals.push_back("input.signal_free");
+      signals.emplace_back("input.signal_free");
     }
     if (c.passes.layout.tokens.size() > 1 && c.passes.options.transport == Transport::kPeer) {
       signals.insert(signals.end(), {"input.signal_arrived", "output.signal_arrived"});
