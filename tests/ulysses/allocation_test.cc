@@ -20,7 +20,7 @@ constexpr std::uint32_t kWarm = 100;
 constexpr std::uint32_t kPasses = 200;
 
 /// Allocations of the process, seen by rank 0 after each of its passes.
-std::vector<std::uint64_t> by_pass(std::unique_ptr<runtime::Engine> engine) {
+std::vector<std::uint64_t> by_pass(std::unique_ptr<runtime::Engine> engine, Transport transport) {
   runtime::Runtime runtime(std::move(engine));
   const HeadChunkLayout layout({1, {3, 5}, 8, 4, 4, ElementType::kFp32, {1, 2, 1}});
   const HostAttention attention;
@@ -35,7 +35,9 @@ std::vector<std::uint64_t> by_pass(std::unique_ptr<runtime::Engine> engine) {
         {runtime.make_stream(runtime::Device{rank}, runtime::StreamKind::kNonBlocking, "caller"),
          view(Tensor::kQ), view(Tensor::kK), view(Tensor::kV), view(Tensor::kOutput)});
   }
-  Ulysses ulysses(runtime, layout, attention, {StrategyKind::kChunkOverlap, 2}, ranks);
+  UlyssesOptions options{StrategyKind::kChunkOverlap, 2};
+  options.transport = transport;
+  Ulysses ulysses(runtime, layout, attention, options, ranks);
   std::vector<std::uint64_t> seen;
   seen.reserve(kPasses);
   const auto main = [&](runtime::Host& host) {
@@ -51,13 +53,17 @@ std::vector<std::uint64_t> by_pass(std::unique_ptr<runtime::Engine> engine) {
 }
 
 TEST(UlyssesAllocationTest, ASteadyPassInVirtualTimeAllocatesNothing) {
-  const auto seen = by_pass(sim::make_sim_engine({}, {}, 2));
-  EXPECT_EQ(seen[kPasses - 1] - seen[kWarm], 0U);
+  for (const Transport transport : {Transport::kPeer, Transport::kNccl}) {
+    const auto seen = by_pass(sim::make_sim_engine({}, {}, 2), transport);
+    EXPECT_EQ(seen[kPasses - 1] - seen[kWarm], 0U) << to_string(transport);
+  }
 }
 
 TEST(UlyssesAllocationTest, ASteadyPassOnThreadsAllocatesNothing) {
-  const auto seen = by_pass(cpu::make_cpu_engine({}, 2));
-  EXPECT_EQ(seen[kPasses - 1] - seen[kWarm], 0U);
+  for (const Transport transport : {Transport::kPeer, Transport::kNccl}) {
+    const auto seen = by_pass(cpu::make_cpu_engine({}, 2), transport);
+    EXPECT_EQ(seen[kPasses - 1] - seen[kWarm], 0U) << to_string(transport);
+  }
 }
 
 }  // namespace
