@@ -137,12 +137,21 @@ const char* to_string(Transport transport) {
   return transport == Transport::kPeer ? "peer" : "nccl";
 }
 
-void Ulysses::pass(runtime::Host& host) {
+Ulysses::Rank& Ulysses::rank_of(const runtime::Host& host) {
   if (host.device().id >= ranks_.size()) {
     throw UlyssesError(Fault::kNoSuchBand, fmt::format("host {} makes a pass of {} ranks",
                                                        host.device().id, ranks_.size()));
   }
-  Rank& rank = ranks_[host.device().id];
+  return ranks_[host.device().id];
+}
+
+void Ulysses::part(runtime::Host& host, Part part) {
+  Rank& rank = rank_of(host);
+  enqueue_part(host, rank.caller, *rank.pass, part);
+}
+
+void Ulysses::pass(runtime::Host& host) {
+  Rank& rank = rank_of(host);
   if (renewal_) renewal_->renew(host, rank.caller, rank.renewed);
   if (!graphs_ || !rank.warm) {
     rank.warm = true;

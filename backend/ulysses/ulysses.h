@@ -12,6 +12,7 @@
 #include "backend/ulysses/communicator.h"
 #include "backend/ulysses/head_chunk_layout.h"
 #include "backend/ulysses/packed_communicator.h"
+#include "backend/ulysses/parts.h"
 #include "backend/ulysses/rank_pass.h"
 #include "backend/ulysses/strategy.h"
 #include "backend/ulysses/workspace_renewal.h"
@@ -77,6 +78,10 @@ class Ulysses {
   /// thread-safe between different hosts. Throws UlyssesError kNoSuchBand to a host without a rank.
   void pass(runtime::Host& host);
 
+  /// Enqueues a part of a pass alone, in the caller's stream (parts.h). Not between passes of
+  /// graphs, which would count on other values of the flags.
+  void part(runtime::Host& host, Part part);
+
   /// The layout that the strategy runs.
   const HeadChunkLayout& layout() const { return layout_; }
   std::uint32_t slots() const { return slots_; }
@@ -95,6 +100,8 @@ class Ulysses {
     bool warm = false;                     // it has made a pass
     runtime::Graph graph = {};             // of a pass, once captured
   };
+
+  Rank& rank_of(const runtime::Host& host);
 
   HeadChunkLayout layout_;
   std::uint32_t slots_;

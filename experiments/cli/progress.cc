@@ -39,13 +39,12 @@ void ProgressLine::update(const Progress& progress) {
 }
 
 std::string describe(const Progress& progress, double seconds) {
-  if (progress.tokens == 0 || progress.most_tokens == 0 || seconds <= 0) {
+  if (progress.done == 0 || progress.most == 0 || seconds <= 0) {
     return fmt::format("{} steps", progress.steps);
   }
-  const double share =
-      static_cast<double>(progress.tokens) / static_cast<double>(progress.most_tokens);
-  return fmt::format("{} steps, {:.0f} steps/s, {:.0f} % of tokens, {:.0f} s left", progress.steps,
-                     static_cast<double>(progress.steps) / seconds, 100 * share,
+  const double share = static_cast<double>(progress.done) / static_cast<double>(progress.most);
+  return fmt::format("{} steps, {:.0f} steps/s, {:.0f} % of {}, {:.0f} s left", progress.steps,
+                     static_cast<double>(progress.steps) / seconds, 100 * share, progress.unit,
                      seconds * (1 - share) / share);
 }
 

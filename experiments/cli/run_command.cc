@@ -15,7 +15,6 @@
 #include "experiments/cli/job.h"
 #include "experiments/cli/progress.h"
 #include "experiments/cli/run_table.h"
-#include "experiments/cli/table.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/run/report.h"
 #include "experiments/run/run.h"
@@ -114,8 +113,10 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
   if (!result.warning.empty()) {
     complain("{}: warning: {}", job.config.file.string(), result.warning);
   }
-  report_refusals(job, result.batching());
-  warn_outside_ranges(job, result.batching());
+  if (const auto* batching = std::get_if<BatchingResult>(&result.program)) {
+    report_refusals(job, *batching);
+    warn_outside_ranges(job, *batching);
+  }
   warn_dropped(job, result);
   Outcome outcome{metrics(result), ""};
   if (arguments.timeline) outcome.timeline = timeline_text(job, result.timeline);
@@ -133,13 +134,13 @@ int run_configs(const RunArguments& arguments) {
     print_jobs(jobs);
     return kOk;
   }
-  std::vector<std::vector<std::string>> rows;
+  RunTables tables;
   std::vector<std::string> timelines;
   int status = kOk;
   for (const Job& job : jobs) {
     try {
       Outcome outcome = run_job(job, arguments);
-      rows.push_back(run_row(job.config, outcome.figures));
+      tables.add(job.config, outcome.figures);
       if (arguments.timeline) timelines.push_back(std::move(outcome.timeline));
       fmt::print("wrote {}\n", job.target.string());
     } catch (const InterruptedRun& error) {
@@ -154,9 +155,7 @@ int run_configs(const RunArguments& arguments) {
       status = kRunFailed;
     }
   }
-  if (!rows.empty()) {
-    fmt::print("\n{}", format_table(run_columns(), rows, output_takes_colour()));
-  }
+  fmt::print("{}", tables.text(output_takes_colour()));
   for (const std::string& timeline : timelines) fmt::print("\n{}", timeline);
   return status;
 }

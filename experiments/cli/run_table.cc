@@ -1,6 +1,7 @@
 #include "experiments/cli/run_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -29,9 +30,7 @@ std::string strategy(const StrategyConfig& c) {
   return c.graphs ? out + ", graphs" : out;
 }
 
-}  // namespace
-
-std::vector<std::string> run_row(const ResolvedConfig& config, const Json& figures) {
+std::vector<std::string> batching_row(const ResolvedConfig& config, const Json& figures) {
   const auto& c = std::get<BatchingConfig>(config.config);
   return {config.file.stem().string(),
           std::string(yaml::name_of(c.runtime.kind)),
@@ -46,10 +45,67 @@ std::vector<std::string> run_row(const ResolvedConfig& config, const Json& figur
           text(figures["races"])};
 }
 
-std::vector<Column> run_columns() {
+std::vector<Column> batching_columns() {
   return {{"config", false}, {"runtime", false}, {"strategy", false}, {"steps"},        {"time s"},
           {"step ms"},       {"tokens/s"},       {"device active %"}, {"host us/step"}, {"digest"},
           {"races"}};
+}
+
+std::string difference(const Json& value) {
+  return value.is_number() ? fmt::format("{:.2g}", value.get<double>()) : text(value);
+}
+
+std::vector<std::string> variant_row(const ResolvedConfig& config, const Json& variant) {
+  return {config.file.stem().string(),
+          std::string(yaml::name_of(runtime_of(config.config).kind)),
+          text(variant["name"]),
+          fmt::format("{}", fmt::join(variant["schedule"].get<std::vector<int>>(), "+")),
+          text(variant["transport"]),
+          number(variant["median_ms"], 3),
+          number(variant["p90_ms"], 3),
+          number(variant["min_ms"], 3),
+          number(variant["max_ms"], 3),
+          number(variant["speedup_over_ordinary"], 3),
+          number(variant["speedup_over_whole_fused"], 3),
+          number(variant["exposed_ms"], 3),
+          number(variant["host_us_per_pass"], 1),
+          difference(variant["difference"])};
+}
+
+std::vector<Column> variant_columns() {
+  return {{"config", false},
+          {"runtime", false},
+          {"variant", false},
+          {"schedule", false},
+          {"transport", false},
+          {"median ms"},
+          {"p90"},
+          {"min"},
+          {"max"},
+          {"x ordinary"},
+          {"x fused"},
+          {"exposed ms"},
+          {"host us"},
+          {"difference"}};
+}
+
+}  // namespace
+
+void RunTables::add(const ResolvedConfig& config, const Json& figures) {
+  if (!figures.contains("ulysses")) {
+    batching_.push_back(batching_row(config, figures));
+    return;
+  }
+  for (const Json& variant : figures["ulysses"]["variants"]) {
+    ulysses_.push_back(variant_row(config, variant));
+  }
+}
+
+std::string RunTables::text(bool bold_head) const {
+  std::string out;
+  if (!batching_.empty()) out += '\n' + format_table(batching_columns(), batching_, bold_head);
+  if (!ulysses_.empty()) out += '\n' + format_table(variant_columns(), ulysses_, bold_head);
+  return out;
 }
 
 }  // namespace syncopate::experiments::cli

@@ -1,4 +1,4 @@
-// The table that `run` ends with: a row a run.
+// The tables that `run` ends with.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,10 +10,18 @@
 
 namespace syncopate::experiments::cli {
 
-std::vector<Column> run_columns();
+/// A table of each program, empty while no run of it was added.
+class RunTables {
+ public:
+  /// Adds a run, from its metrics.json (metrics() in run/report.h): one row, or one for each
+  /// variant. "-" stands for what it does not have.
+  void add(const ResolvedConfig& config, const nlohmann::ordered_json& figures);
+  /// Those that are not empty, each with a blank line before it.
+  std::string text(bool bold_head) const;
 
-/// A run's cells, from its metrics.json (metrics() in run/report.h); "-" for what it does not have.
-std::vector<std::string> run_row(const ResolvedConfig& config,
-                                 const nlohmann::ordered_json& figures);
+ private:
+  std::vector<std::vector<std::string>> batching_;
+  std::vector<std::vector<std::string>> ulysses_;
+};
 
 }  // namespace syncopate::experiments::cli

@@ -6,18 +6,37 @@
 #include <string>
 #include <system_error>
 
+#include "backend/ulysses/error.h"
+#include "experiments/run/attentions.h"
+#include "experiments/run/benchmark_options.h"
 #include "experiments/run/engines.h"
 #include "experiments/run/models.h"
 #include "experiments/yaml/error.h"
 
 namespace syncopate::experiments {
+namespace {
+
+/// What rules of the configuration leave: payloads that no index holds.
+template <class Fail>
+void check_layouts(const UlyssesConfig& c, const Fail& fail) {
+  ulysses::LayoutOptions options = layout_options(c.shape);
+  options.schedule = {options.heads / c.shape.world};
+  try {
+    const ulysses::HeadChunkLayout layout(options);
+  } catch (const ulysses::UlyssesError& error) {
+    fail("shape", error.what());
+  }
+}
+
+}  // namespace
 
 void check_available(const ResolvedConfig& config) {
   const auto fail = [&](const char* path, const std::string& message) {
     throw yaml::ConfigError(config.origins.find(path), fmt::format("{}: {}", path, message));
   };
   const RuntimeConfig& runtime = runtime_of(config.config);
-  if (const std::string missing = what_is_missing(runtime.kind); !missing.empty()) {
+  if (const std::string missing = what_is_missing(runtime.kind, gpus_for(config.config));
+      !missing.empty()) {
     fail("runtime.kind",
          fmt::format("{} is not available: {}", yaml::name_of(runtime.kind), missing));
   }
@@ -26,10 +45,16 @@ void check_available(const ResolvedConfig& config) {
       fail("output.kernels", "kernels cannot be recorded: " + missing);
     }
   }
-  const auto* batching = std::get_if<BatchingConfig>(&config.config);
-  if (batching == nullptr) return;
-  const auto* llama = std::get_if<LlamaModelConfig>(&batching->model);
-  if (llama == nullptr || needs_sizes_only(*batching)) return;
+  if (const auto* c = std::get_if<UlyssesConfig>(&config.config)) {
+    if (const std::string missing = what_is_missing_for_attention(runtime.kind); !missing.empty()) {
+      fail("runtime.kind", "attention is not available: " + missing);
+    }
+    check_layouts(*c, fail);
+    return;
+  }
+  const auto& batching = std::get<BatchingConfig>(config.config);
+  const auto* llama = std::get_if<LlamaModelConfig>(&batching.model);
+  if (llama == nullptr || needs_sizes_only(batching)) return;
   if (const std::string missing = what_is_missing(LlamaModelConfig::kKind, runtime.kind);
       !missing.empty()) {
     fail("model.kind", fmt::format("llama is not available: {}", missing));

@@ -73,7 +73,7 @@ RunResult run_model(const ResolvedConfig& config, const models::Model& model,
   batching::BatcherOptions options = batcher_options(c);
   options.on_step = [&](std::uint64_t steps, std::uint64_t tokens) {
     finished_steps = steps;
-    if (on_progress) on_progress({steps, tokens, most_tokens});
+    if (on_progress) on_progress({steps, tokens, most_tokens, "tokens"});
   };
   batching::Batcher batcher(runtime, runtime::Device{0}, model, batch_limits(c.limits),
                             std::move(options), requests);

@@ -1,5 +1,7 @@
 #include "experiments/run/engines.h"
 
+#include <fmt/format.h>
+
 #include "backend/cpu/cpu_engine.h"
 #include "backend/runtime/error.h"
 #include "sim/sim_engine.h"
@@ -16,14 +18,6 @@ int devices_of(const Config& config) {
   return ulysses != nullptr ? static_cast<int>(ulysses->shape.world) : 1;
 }
 
-#if SYNCOPATE_HAS_CUDA
-/// GPUs to spread them over; 0: one each.
-int gpus_of(const Config& config) {
-  const auto* ulysses = std::get_if<UlyssesConfig>(&config);
-  return ulysses != nullptr ? static_cast<int>(ulysses->runtime.devices.value_or(0)) : 0;
-}
-#endif
-
 }  // namespace
 
 std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config) {
@@ -39,13 +33,14 @@ std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config) {
     case RuntimeKind::kCuda:
       break;
   }
-  if (const std::string missing = what_is_missing(c.kind); !missing.empty()) {
+  if (const std::string missing = what_is_missing(c.kind, gpus_for(config.config));
+      !missing.empty()) {
     throw runtime::UnavailableError("runtime cuda is not available: " + missing);
   }
 #if SYNCOPATE_HAS_CUDA
   cuda::CudaOptions options;
   options.devices = devices;
-  options.gpus = gpus_of(config.config);
+  options.gpus = gpus_for(config.config);
   if (output_of(config.config).kernels) {
     cuda::ActivityOptions& activities = options.activities.emplace();
     if (const auto& window = output_of(config.config).window) {
@@ -59,9 +54,18 @@ std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config) {
 #endif
 }
 
-std::string what_is_missing([[maybe_unused]] RuntimeKind kind) {
+int gpus_for(const Config& config) {
+  const auto* ulysses = std::get_if<UlyssesConfig>(&config);
+  if (ulysses == nullptr) return 1;
+  return static_cast<int>(ulysses->runtime.devices.value_or(ulysses->shape.world));
+}
+
+std::string what_is_missing([[maybe_unused]] RuntimeKind kind, [[maybe_unused]] int gpus) {
 #if SYNCOPATE_HAS_CUDA
-  return kind == RuntimeKind::kCuda && cuda::visible_devices() == 0 ? "no CUDA device" : "";
+  if (kind != RuntimeKind::kCuda) return "";
+  const int there = cuda::visible_devices();
+  if (there == 0) return "no CUDA device";
+  return there < gpus ? fmt::format("{} GPUs are needed, and there are {}", gpus, there) : "";
 #else
   return kind == RuntimeKind::kCuda ? "built without CUDA" : "";
 #endif

@@ -14,8 +14,11 @@ namespace syncopate::experiments {
 /// build or machine lacks it.
 std::unique_ptr<runtime::Engine> make_engine(const ResolvedConfig& config);
 
-/// Whether a runtime can be used here and now: empty, or what is missing.
-std::string what_is_missing(RuntimeKind kind);
+/// GPUs that a configuration needs with runtime cuda.
+int gpus_for(const Config& config);
+
+/// Whether a runtime can be used here and now, with cuda on `gpus` GPUs: empty, or what is missing.
+std::string what_is_missing(RuntimeKind kind, int gpus = 1);
 
 /// Whether this build can record kernels: empty, or what is missing.
 std::string what_is_missing_for_kernels();

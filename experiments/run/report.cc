@@ -15,6 +15,7 @@
 #include "experiments/run/environment.h"
 #include "experiments/run/json.h"
 #include "experiments/run/tables.h"
+#include "experiments/run/ulysses_metrics.h"
 #include "experiments/units.h"
 
 namespace syncopate::experiments {
@@ -54,6 +55,11 @@ void write_program(RunFolder& folder, const Config& config, const RunResult& run
   }
 }
 
+void write_program(RunFolder& folder, const Config& /*config*/, const RunResult& /*run*/,
+                   const UlyssesResult& ulysses) {
+  folder.write("samples.csv", samples_csv(ulysses));
+}
+
 }  // namespace
 
 Json metrics(const RunResult& run) {
@@ -81,7 +87,11 @@ Json metrics(const RunResult& run) {
   if (const auto& activities = run.timeline.activities) {
     out["activities"] = {{"records", activities->records.size()}, {"dropped", activities->dropped}};
   }
-  if (batching != nullptr) out["batching"] = batching_metrics(*batching);
+  if (batching != nullptr) {
+    out["batching"] = batching_metrics(*batching);
+  } else {
+    out["ulysses"] = ulysses_metrics(run.ulysses());
+  }
   return out;
 }
 

@@ -10,16 +10,17 @@
 
 namespace syncopate::experiments {
 
-/// metrics.json. What holds for any program stands at the top; what only the batching program has,
-/// in `batching`. `complete` is false and `error` says why when the run did not come to its end:
+/// metrics.json. What holds for any program stands at the top; what only one has, in `batching` or
+/// `ulysses`. `complete` is false and `error` says why when the run did not come to its end:
 /// the figures are then of what there is. `races` is the number of different races, null when the
 /// run was not logged or not complete. `activities` counts the records of output.kernels.
 nlohmann::ordered_json metrics(const RunResult& run);
 
 /// Puts a run's files into `folder`, without committing it: config.yaml (and profile.yaml, to which
-/// it points: together they run the same again), environment.json, metrics.json, steps.csv,
-/// requests.csv, timeline.json when the run was logged, with output.tokens tokens.json (an array of
-/// token ids a request, prompts not included), and with output.trace trace.json.gz.
+/// it points: together they run the same again), environment.json, metrics.json,
+/// timeline.json when the run was logged, and with output.trace trace.json.gz. Of the batching
+/// program steps.csv, requests.csv, and with output.tokens tokens.json (an array of token ids a
+/// request, prompts not included); of the Ulysses program samples.csv.
 void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult& run,
                const nlohmann::ordered_json& metrics);
 

@@ -1,0 +1,18 @@
+// Attention by runtime: the one place where a configuration becomes what computes a band.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/ulysses/attention.h"
+#include "experiments/config/runtime_config.h"
+
+namespace syncopate::experiments {
+
+/// Throws runtime::UnavailableError where this build lacks it.
+std::unique_ptr<ulysses::Attention> make_attention(RuntimeKind runtime);
+
+/// Whether there is one for a runtime in this build: empty, or what is missing.
+std::string what_is_missing_for_attention(RuntimeKind runtime);
+
+}  // namespace syncopate::experiments
