@@ -203,8 +203,13 @@ std::optional<StepRange> middle_steps(const Timeline& timeline, std::size_t coun
 
 std::vector<std::string> draw_timeline(const Timeline& timeline, StepRange steps,
                                        const TerminalStyle& style) {
-  const std::vector<Lane> lanes = lanes_of(timeline);
+  std::vector<Lane> lanes = lanes_of(timeline);
   Scale scale = window(lanes, steps);
+  std::erase_if(lanes, [&](const Lane& lane) {
+    const bool host = lane.first_mark == Mark::kIdle;
+    return !host &&
+           std::ranges::none_of(lane.pieces, [&](const Piece& p) { return scale.shows(p); });
+  });
   const std::size_t width = std::max<std::size_t>(style.width, 24);
   std::size_t label_width = 0;
   for (const Lane& lane : lanes) label_width = std::max(label_width, lane.label.size());

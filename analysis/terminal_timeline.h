@@ -21,7 +21,7 @@ struct TerminalStyle {
 };
 
 /// Draws all that goes on from the first operation of `steps` to their last one: a line that says
-/// when, one row for each host and each stream that was used, a scale, and the legend.
+/// when, one row for each host and each stream that was busy then, a scale, and the legend.
 ///
 /// A column stands for an equal share of that time. What is shorter than a column still takes one;
 /// of several in one column the shortest is seen, and the host's work before its calls. A bar that

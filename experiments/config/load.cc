@@ -29,7 +29,7 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
   if (overrides.runtime) {
     yaml::assign(root, "runtime.kind=" + *overrides.runtime, "--runtime");
     if (*overrides.runtime != yaml::name_of(RuntimeKind::kSim)) {
-      root.find("runtime")->erase("profile");
+      for (const char* key : {"profile", "effects", "chaos"}) root.find("runtime")->erase(key);
     }
   }
   for (const std::string& set : overrides.sets) yaml::assign(root, set);

@@ -24,8 +24,8 @@ struct ResolvedConfig {
 /// What the command line changes.
 struct Overrides {
   std::vector<std::string> sets;       ///< "a.b=value", in order; see yaml::assign.
-  std::optional<std::string> runtime;  ///< Replaces runtime.kind. The profile is left out where
-                                       ///< the new kind has none.
+  std::optional<std::string> runtime;  ///< Replaces runtime.kind. What only sim has (profile,
+                                       ///< effects, chaos) is left out where it is another.
   bool trace = false;                  ///< Sets output.trace, and output.log which it needs.
 };
 
