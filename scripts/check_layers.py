@@ -62,7 +62,7 @@ LIBRARIES = [
             r"|(driver_types|vector_types|device_launch_parameters|mma)\.h$"
         ),
         re.compile(
-            r"(backend/cuda|backend/models(/[^/]+)?/cuda|backend/ulysses/cuda"
+            r"(backend/cuda|backend/(models|ulysses)(/[^/]+)?/cuda"
             r"|tests/((llama|ulysses)_)?cuda)/"
         ),
     ),

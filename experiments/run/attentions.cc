@@ -2,6 +2,9 @@
 
 #include "backend/runtime/error.h"
 
+#if SYNCOPATE_HAS_CUDNN
+#include "backend/ulysses/cuda/device_attention.h"
+#endif
 #if SYNCOPATE_HAS_TORCH
 #include "backend/ulysses/torch/torch_attention.h"
 #else
@@ -10,10 +13,17 @@
 
 namespace syncopate::experiments {
 
-std::unique_ptr<ulysses::Attention> make_attention(RuntimeKind runtime) {
+std::unique_ptr<ulysses::Attention> make_attention(const UlyssesConfig& config) {
+  const RuntimeKind runtime = config.runtime.kind;
   if (const std::string missing = what_is_missing_for_attention(runtime); !missing.empty()) {
     throw runtime::UnavailableError("attention is not available: " + missing);
   }
+#if SYNCOPATE_HAS_CUDNN
+  if (runtime == RuntimeKind::kCuda) {
+    const std::uint32_t gpus = config.runtime.devices.value_or(config.shape.world);
+    return std::make_unique<ulysses::cuda::DeviceAttention>(static_cast<int>(gpus));
+  }
+#endif
 #if SYNCOPATE_HAS_TORCH
   return std::make_unique<ulysses::TorchAttention>();
 #else
@@ -22,7 +32,8 @@ std::unique_ptr<ulysses::Attention> make_attention(RuntimeKind runtime) {
 }
 
 std::string what_is_missing_for_attention(RuntimeKind runtime) {
-  return runtime == RuntimeKind::kCuda ? "there is none for CUDA" : "";
+  const bool lacks = runtime == RuntimeKind::kCuda && !SYNCOPATE_HAS_CUDNN;
+  return lacks ? "built without cuDNN, which it needs on CUDA" : "";
 }
 
 }  // namespace syncopate::experiments

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "backend/ulysses/attention.h"
-#include "experiments/config/runtime_config.h"
+#include "experiments/config/ulysses_config.h"
 
 namespace syncopate::experiments {
 
 /// Throws runtime::UnavailableError where this build lacks it.
-std::unique_ptr<ulysses::Attention> make_attention(RuntimeKind runtime);
+std::unique_ptr<ulysses::Attention> make_attention(const UlyssesConfig& config);
 
 /// Whether there is one for a runtime in this build: empty, or what is missing.
 std::string what_is_missing_for_attention(RuntimeKind runtime);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "backend/ulysses/error.h"
 #include "experiments/run/attentions.h"
@@ -16,13 +17,17 @@
 namespace syncopate::experiments {
 namespace {
 
-/// What rules of the configuration leave: payloads that no index holds.
+/// Whether this build has an attention for the runtime, which takes such bands.
 template <class Fail>
-void check_layouts(const UlyssesConfig& c, const Fail& fail) {
+void check_attention(const UlyssesConfig& c, const Fail& fail) {
+  if (const std::string missing = what_is_missing_for_attention(c.runtime.kind); !missing.empty()) {
+    fail("runtime.kind", "attention is not available: " + missing);
+  }
   ulysses::LayoutOptions options = layout_options(c.shape);
   options.schedule = {options.heads / c.shape.world};
   try {
-    const ulysses::HeadChunkLayout layout(options);
+    const ulysses::HeadChunkLayout layout(std::move(options));
+    make_attention(c)->check(ulysses::attention_band(layout, 0, 0, c.shape.causal));
   } catch (const ulysses::UlyssesError& error) {
     fail("shape", error.what());
   }
@@ -46,10 +51,7 @@ void check_available(const ResolvedConfig& config) {
     }
   }
   if (const auto* c = std::get_if<UlyssesConfig>(&config.config)) {
-    if (const std::string missing = what_is_missing_for_attention(runtime.kind); !missing.empty()) {
-      fail("runtime.kind", "attention is not available: " + missing);
-    }
-    check_layouts(*c, fail);
+    check_attention(*c, fail);
     return;
   }
   const auto& batching = std::get<BatchingConfig>(config.config);

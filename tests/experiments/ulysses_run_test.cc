@@ -180,8 +180,8 @@ TEST_F(UlyssesRun, AWrongOutputEndsTheRunAndSaysWhere) {
 }
 
 TEST_F(UlyssesRun, AnErrorInTheMiddleLeavesTheStepsOfBefore) {
-  // One device's attention, two passes to check each variant, one of each part; then a few more.
-  constexpr int kUntilTimed = 1 + 2 * 2 * (1 + 1 + 3 + 3 + 2) + 2 * (1 + 3 + 2);
+  // One device's attention, and of each variant two passes at two ranks; then a few more.
+  constexpr int kUntilTimed = 1 + 2 * 2 * (1 + 1 + 3 + 3 + 2);
   try {
     run_attention(config(), ulysses::failing_attention(kUntilTimed + 50));
     FAIL() << "nothing was thrown";

@@ -236,10 +236,9 @@ TEST(BenchmarkTest, WithoutTheCheckNothingIsCompared) {
 }
 
 TEST(BenchmarkTest, OfARunThatFailsTheWholeStepsAreKept) {
-  // Prepared with 4 bands a rank; no check; 19 bands later the machine fails.
   BenchmarkOptions options = two_ranks();
   options.check = false;
-  const SpoiledAttention attention = failing_attention(2 * 4 + 19);
+  const SpoiledAttention attention = failing_attention(19);
   const Ran ran = run_in_virtual_time(options, attention);
   EXPECT_THAT(ran.error, HasSubstr("the attention's fault"));
   const auto kept = samples(ran.timeline, ran.rotation);

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "backend/ulysses/benchmark/inputs.h"
@@ -92,6 +94,11 @@ Benchmark::Benchmark(runtime::Runtime& runtime, const Attention& attention,
   if (!options_.check) return;
 
   attention.check(one_band_);
+  tensors_.scratch_bytes = attention.prepare(one_band_, Device{0});
+  if (tensors_.scratch_bytes > 0) {
+    tensors_.scratch =
+        runtime.make_buffer(Device{0}, Memory::kDevice, tensors_.scratch_bytes, "scratch_whole");
+  }
   tensors_.whole = runtime.make_buffer(Device{0}, Memory::kDevice, one_.slot_bytes(0), "whole");
   tensors_.attended =
       runtime.make_buffer(Device{0}, Memory::kDevice, one_.attended_bytes(), "attended_whole");
@@ -167,16 +174,12 @@ void Benchmark::fill(Host& host, runtime::Buffer buffer, Tensor tensor, std::uin
   host.launch(ranks_[host.device().id].caller, "fill", {}, writes, fill_kernel(part));
 }
 
-/// Inputs; and every kernel once, before any stream waits for another rank: a device may load a
-/// kernel at its first launch, and wait for all that runs.
 void Benchmark::prepare(Host& host) {
   const std::uint32_t rank = host.device().id;
   const RankTensors& mine = ranks_[rank];
   fill(host, mine.q.buffer, Tensor::kQ, 0, layout_, rank, first_token_[rank]);
   fill(host, mine.k.buffer, Tensor::kK, 0, layout_, rank, first_token_[rank]);
   fill(host, mine.v.buffer, Tensor::kV, 0, layout_, rank, first_token_[rank]);
-  for (const auto& bands : bands_) bands->part(host, Part::kAttention);
-  host.synchronize(mine.caller, "benchmark.block_prepared");
   meeting_.meet(host, mine.caller);
 }
 
@@ -187,9 +190,12 @@ void Benchmark::compute_expected(Host& host) {
   }
   const std::uint64_t bytes = one_.attended_bytes();
   const runtime::Access accesses[] = {runtime::read(tensors_.whole, 0, one_.slot_bytes(0)),
-                                      runtime::write(tensors_.attended, 0, bytes)};
-  host.launch(stream, "attention_of_one", attention_cost(one_band_), accesses,
-              attention_.kernel(one_band_, {tensors_.whole, 0, tensors_.attended}));
+                                      runtime::write(tensors_.attended, 0, bytes),
+                                      runtime::write(tensors_.scratch, 0, tensors_.scratch_bytes)};
+  const std::size_t touched = std::size(accesses) - (tensors_.scratch ? 0 : 1);
+  host.launch(
+      stream, "attention_of_one", attention_cost(one_band_), std::span(accesses, touched),
+      attention_.kernel(one_band_, {tensors_.whole, 0, tensors_.attended, tensors_.scratch}));
   host.copy(stream, "d2h_expected", Region::flat(tensors_.expected, 0, bytes),
             Region::flat(tensors_.attended, 0, bytes));
 }

@@ -104,10 +104,13 @@ class Benchmark {
   Difference oracle_check() const;
 
  private:
+  /// What the check needs.
   struct Tensors {
-    runtime::Buffer whole, attended;       // rank 0's: q, k, v of the whole sequence; its attention
-    runtime::Buffer expected;              // the same on the host
-    std::vector<runtime::Buffer> outputs;  // by rank: the output on the host
+    // At rank 0: q, k and v of the whole sequence, its attention, what that asks for (may be none).
+    runtime::Buffer whole, attended, scratch;
+    std::uint64_t scratch_bytes = 0;
+    runtime::Buffer expected;              // the attention of the whole sequence, on the host
+    std::vector<runtime::Buffer> outputs;  // by rank: its output, on the host
   };
 
   std::size_t bands_for(runtime::Runtime& runtime, const Attention& attention,
