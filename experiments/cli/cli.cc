@@ -31,6 +31,8 @@ constexpr const char* kExamples = R"(Examples:
       on a GPU, in a build with CUDA
   syncopate run configs/hash/async.yaml --timeline
       and three of its steps, stream by stream, as wide as the terminal
+  syncopate run configs/ulysses/w2.yaml
+      sequence-parallel attention on two GPUs in virtual time, in bands of heads that overlap or not
   syncopate check runs/demo/async_cpu-cpu
       the races of a finished run
   syncopate calibrate --runtime cpu --out mine.yaml
@@ -54,9 +56,9 @@ constexpr const char* kRunExamples =
       measured on threads, in place of the run that is there
 
 A run's folder holds config.yaml (which runs the same again), environment.json, metrics.json,
-steps.csv, requests.csv, timeline.json unless output.log is off, tokens.json with output.tokens, and
-trace.json.gz with output.trace or --trace: open it in https://ui.perfetto.dev, or with tools for
-traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]; on cuda,
+timeline.json unless output.log is off, steps.csv and requests.csv (of ulysses samples.csv), tokens.json
+with output.tokens, and trace.json.gz with output.trace or --trace: open it in https://ui.perfetto.dev,
+or with tools for traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]; on cuda,
 output.kernels adds each kernel and CUDA call. A timeline is as wide as the terminal, or as COLUMNS
 says; NO_COLOR takes its colours away.)";
 

@@ -16,7 +16,7 @@ std::string name_for(const VariantConfig& c) {
   if (c.slots && *c.slots < c.schedule->size()) {
     name += fmt::format(" {} slot{}", *c.slots, *c.slots == 1 ? "" : "s");
   }
-  if (c.transport != TransportKind::kPeer) name += fmt::format(" {}", yaml::name_of(c.transport));
+  if (c.transport != Transport::kPeer) name += fmt::format(" {}", yaml::name_of(c.transport));
   if (c.graphs) name += " graphs";
   return name;
 }

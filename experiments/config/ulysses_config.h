@@ -10,6 +10,7 @@
 
 #include "backend/ulysses/element_type.h"
 #include "backend/ulysses/strategy.h"
+#include "backend/ulysses/ulysses.h"
 #include "experiments/config/output_config.h"
 #include "experiments/config/runtime_config.h"
 #include "experiments/yaml/describe.h"
@@ -17,7 +18,7 @@
 namespace syncopate::experiments {
 
 using ulysses::ElementType;
-enum class TransportKind : std::uint8_t { kPeer };
+using ulysses::Transport;
 
 /// One device a rank, unless it says otherwise.
 struct UlyssesRuntimeConfig : RuntimeConfig {
@@ -72,7 +73,7 @@ struct VariantConfig {
   ulysses::StrategyKind strategy = ulysses::StrategyKind::kChunkOverlap;
   std::optional<std::vector<std::uint32_t>> schedule;  ///< … for strategies that chunk …
   std::optional<std::uint32_t> slots;                  ///< … and for the overlapped one.
-  TransportKind transport = TransportKind::kPeer;
+  Transport transport = Transport::kPeer;
   bool graphs = false;
 };
 
@@ -157,9 +158,10 @@ struct ChoicesOf<ElementType> {
 };
 
 template <>
-struct ChoicesOf<TransportKind> {
+struct ChoicesOf<ulysses::Transport> {
   static constexpr std::array value{
-      Choice{TransportKind::kPeer, "peer", "copies straight into the other ranks' memory"},
+      Choice{ulysses::Transport::kPeer, "peer", "copies straight into the other ranks' memory"},
+      Choice{ulysses::Transport::kNccl, "nccl", "kernels that pack and merge, and a collective"},
   };
 };
 

@@ -36,4 +36,9 @@ std::string what_is_missing_for_attention(RuntimeKind runtime) {
   return lacks ? "built without cuDNN, which it needs on CUDA" : "";
 }
 
+std::string what_is_missing(ulysses::Transport transport, RuntimeKind runtime) {
+  const bool lacks = runtime == RuntimeKind::kCuda && transport == ulysses::Transport::kNccl;
+  return lacks ? "built without NCCL" : "";
+}
+
 }  // namespace syncopate::experiments

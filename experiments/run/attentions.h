@@ -1,4 +1,5 @@
-// Attention by runtime: the one place where a configuration becomes what computes a band.
+// What a Ulysses pass is made of, by runtime: the one place where a configuration becomes what
+// computes a band and what moves it.
 #pragma once
 
 #include <memory>
@@ -14,5 +15,8 @@ std::unique_ptr<ulysses::Attention> make_attention(const UlyssesConfig& config);
 
 /// Whether there is one for a runtime in this build: empty, or what is missing.
 std::string what_is_missing_for_attention(RuntimeKind runtime);
+
+/// The same of what moves bands.
+std::string what_is_missing(ulysses::Transport transport, RuntimeKind runtime);
 
 }  // namespace syncopate::experiments

@@ -17,11 +17,19 @@
 namespace syncopate::experiments {
 namespace {
 
-/// Whether this build has an attention for the runtime, which takes such bands.
+/// Whether this build has an attention for the runtime, which takes such bands, and what moves
+/// them.
 template <class Fail>
-void check_attention(const UlyssesConfig& c, const Fail& fail) {
+void check_parts(const UlyssesConfig& c, const Fail& fail) {
   if (const std::string missing = what_is_missing_for_attention(c.runtime.kind); !missing.empty()) {
     fail("runtime.kind", "attention is not available: " + missing);
+  }
+  for (std::size_t i = 0; i < c.variants.size(); ++i) {
+    const ulysses::Transport transport = c.variants[i].transport;
+    const std::string missing = what_is_missing(transport, c.runtime.kind);
+    if (missing.empty()) continue;
+    fail(fmt::format("variants[{}].transport", i),
+         fmt::format("{} is not available: {}", yaml::name_of(transport), missing));
   }
   ulysses::LayoutOptions options = layout_options(c.shape);
   options.schedule = {options.heads / c.shape.world};
@@ -36,7 +44,7 @@ void check_attention(const UlyssesConfig& c, const Fail& fail) {
 }  // namespace
 
 void check_available(const ResolvedConfig& config) {
-  const auto fail = [&](const char* path, const std::string& message) {
+  const auto fail = [&](const std::string& path, const std::string& message) {
     throw yaml::ConfigError(config.origins.find(path), fmt::format("{}: {}", path, message));
   };
   const RuntimeConfig& runtime = runtime_of(config.config);
@@ -51,7 +59,7 @@ void check_available(const ResolvedConfig& config) {
     }
   }
   if (const auto* c = std::get_if<UlyssesConfig>(&config.config)) {
-    check_attention(*c, fail);
+    check_parts(*c, fail);
     return;
   }
   const auto& batching = std::get<BatchingConfig>(config.config);

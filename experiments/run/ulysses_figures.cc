@@ -34,10 +34,12 @@ class Medians {
 
   std::optional<double> of_variant(std::size_t variant) const { return find({}, variant); }
   /// Of a division into one band the first and the last are all there are.
-  std::optional<double> of_part(Part part, std::size_t bands) const {
-    if (run_.divisions[bands].size() == 1 && part == Part::kFirstInput) part = Part::kInput;
-    if (run_.divisions[bands].size() == 1 && part == Part::kLastOutput) part = Part::kOutput;
-    return find(part, bands);
+  std::optional<double> of_part(Part part, std::size_t division) const {
+    if (run_.divisions[division].schedule.size() == 1 && part == Part::kFirstInput)
+      part = Part::kInput;
+    if (run_.divisions[division].schedule.size() == 1 && part == Part::kLastOutput)
+      part = Part::kOutput;
+    return find(part, division);
   }
   std::optional<double> best(StrategyKind strategy) const {
     std::optional<double> least;
@@ -63,18 +65,18 @@ class Medians {
   const std::vector<EntrantFigures>& entrants_;
 };
 
-VariantFigures figures_of(const Medians& medians, std::size_t variant, std::size_t bands,
+VariantFigures figures_of(const Medians& medians, std::size_t variant, std::size_t division,
                           bool one_band) {
   VariantFigures out;
   const auto pass = medians.of_variant(variant);
   if (!pass || *pass <= 0) return out;
   if (const auto best = medians.best(StrategyKind::kOrdinary)) out.over_ordinary = *best / *pass;
   if (const auto best = medians.best(StrategyKind::kWholeFused)) out.over_fused = *best / *pass;
-  const auto input = medians.of_part(Part::kInput, bands);
-  const auto attention = medians.of_part(Part::kAttention, bands);
-  const auto output = medians.of_part(Part::kOutput, bands);
-  const auto first = medians.of_part(Part::kFirstInput, bands);
-  const auto last = medians.of_part(Part::kLastOutput, bands);
+  const auto input = medians.of_part(Part::kInput, division);
+  const auto attention = medians.of_part(Part::kAttention, division);
+  const auto output = medians.of_part(Part::kOutput, division);
+  const auto first = medians.of_part(Part::kFirstInput, division);
+  const auto last = medians.of_part(Part::kLastOutput, division);
   if (!input || !attention || !output || !first || !last) return out;
   out.communication = *input + *output;
   out.exposed = *pass - *attention;
@@ -115,8 +117,9 @@ std::vector<VariantFigures> variant_figures(const UlyssesResult& run,
   const Medians medians(run, entrants);
   std::vector<VariantFigures> out;
   for (std::size_t i = 0; i < run.variants.size(); ++i) {
-    const std::size_t bands = run.variants[i].bands;
-    out.push_back(figures_of(medians, i, bands, run.divisions[bands].size() == 1));
+    const std::size_t division = run.variants[i].division;
+    const bool one_band = run.divisions[division].schedule.size() == 1;
+    out.push_back(figures_of(medians, i, division, one_band));
   }
   return out;
 }

@@ -40,7 +40,7 @@ Json variant_json(const UlyssesResult& run, std::size_t index, const EntrantFigu
   const VariantFacts& facts = run.variants[index];
   Json out{{"name", *facts.config.name},
            {"strategy", yaml::name_of(facts.config.strategy)},
-           {"schedule", run.divisions[facts.bands]},
+           {"schedule", run.divisions[facts.division].schedule},
            {"slots", facts.config.slots.value_or(1)},
            {"transport", yaml::name_of(facts.config.transport)},
            {"graphs", facts.config.graphs}};
@@ -78,7 +78,8 @@ Json ulysses_metrics(const UlyssesResult& run) {
     }
     Json part{{"name", entrant.name},
               {"part", ulysses::to_string(*entrant.part)},
-              {"schedule", run.divisions[entrant.of]}};
+              {"schedule", run.divisions[entrant.of].schedule},
+              {"transport", ulysses::to_string(run.divisions[entrant.of].transport)}};
     add_times(part, entrants[i]);
     out["parts"].push_back(std::move(part));
   }

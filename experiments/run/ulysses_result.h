@@ -16,7 +16,7 @@ namespace syncopate::experiments {
 /// What is known of a variant without timing it.
 struct VariantFacts {
   VariantConfig config;               ///< Resolved.
-  std::size_t bands = 0;              ///< Entrant::of of the parts that it is made of.
+  std::size_t division = 0;           ///< Entrant::of of the parts that it is made of.
   std::uint64_t workspace_bytes = 0;  ///< Of the rank with the most; so below.
   ulysses::Traffic sent;
   std::optional<ulysses::VariantCheck> check;  ///< None: its output was not compared.
@@ -29,9 +29,9 @@ struct UlyssesResult {
   double tolerance = 0;
   ulysses::Rotation rotation;
   std::vector<ulysses::Entrant> entrants;
-  std::vector<std::vector<std::uint32_t>> divisions;  ///< By Entrant::of of parts: heads of bands.
-  std::vector<VariantFacts> variants;                 ///< In the order of the configuration.
-  std::optional<ulysses::Difference> oracle;          ///< Of one device's attention; None as above.
+  std::vector<ulysses::Division> divisions;   ///< By Entrant::of of parts.
+  std::vector<VariantFacts> variants;         ///< In the order of the configuration.
+  std::optional<ulysses::Difference> oracle;  ///< Of one device's attention; None as above.
   std::vector<ulysses::Sample> samples;
 
   std::size_t finished_steps() const { return samples.size() / ranks; }

@@ -17,7 +17,7 @@ VariantFacts facts(const UlyssesConfig& config, const ulysses::Benchmark& benchm
   const std::uint32_t ranks = config.shape.world;
   VariantFacts out;
   out.config = config.variants[variant];
-  out.bands = benchmark.bands_of(variant);
+  out.division = benchmark.division_of(variant);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     out.workspace_bytes = std::max(out.workspace_bytes, benchmark.workspace_bytes(variant, rank));
     const ulysses::Traffic sent = benchmark.traffic(variant, rank);
@@ -54,9 +54,7 @@ RunResult run_attention(const ResolvedConfig& config, const ulysses::Attention& 
   result.tolerance = c.benchmark.tolerance;
   result.rotation = benchmark.rotation();
   result.entrants = benchmark.entrants();
-  for (std::size_t i = 0; i < benchmark.divisions(); ++i) {
-    result.divisions.push_back(benchmark.division(i));
-  }
+  result.divisions = benchmark.divisions();
   for (std::size_t i = 0; i < c.variants.size(); ++i) {
     result.variants.push_back(facts(c, benchmark, i));
   }

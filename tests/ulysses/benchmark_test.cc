@@ -172,8 +172,10 @@ std::vector<BenchmarkOptions> all_sorts() {
                           variant("sequential", StrategyKind::kChunkSequential, {1, 2, 1}),
                           variant("overlap", StrategyKind::kChunkOverlap, {1, 2, 1}),
                           variant("narrow", StrategyKind::kChunkOverlap, {1, 1, 2}),
-                          variant("graphs", StrategyKind::kChunkOverlap, {1, 2, 1}, true)};
+                          variant("graphs", StrategyKind::kChunkOverlap, {1, 2, 1}, true),
+                          variant("nccl", StrategyKind::kChunkOverlap, {1, 2, 1}, true)};
       options.variants[4].options.slots = 1;
+      options.variants[6].options.transport = Transport::kNccl;
       all.push_back(options);
     }
   }

@@ -74,7 +74,7 @@ Benchmark::Benchmark(runtime::Runtime& runtime, const Attention& attention,
       one_(of_one_rank(layout_)),
       one_band_(attention_band(one_, 0, 0, options_.causal)),
       ranks_(make_tensors(runtime, layout_)),
-      meeting_(runtime, layout_.world()) {
+      rendezvous_(runtime, layout_.world()) {
   std::uint32_t first = 0;
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
     first_token_.push_back(first);
@@ -88,7 +88,7 @@ Benchmark::Benchmark(runtime::Runtime& runtime, const Attention& attention,
     entrants_.push_back({variant.name, {}, i});
   }
   for (const BenchmarkVariant& variant : options_.variants) {
-    bands_of_.push_back(bands_for(runtime, attention, variant));
+    division_of_.push_back(division_for(runtime, attention, variant));
   }
   rotation_ = {entrants_.size(), options_.warmups, options_.iterations};
   if (!options_.check) return;
@@ -114,31 +114,33 @@ Benchmark::Benchmark(runtime::Runtime& runtime, const Attention& attention,
   oracle_.resize(layout_.world());
 }
 
-/// Where the division of a variant's heads stands in bands_; new ones are added, with their parts.
-std::size_t Benchmark::bands_for(runtime::Runtime& runtime, const Attention& attention,
-                                 const BenchmarkVariant& variant) {
+/// Where a variant's stands in divisions_; new ones are added, with their parts.
+std::size_t Benchmark::division_for(runtime::Runtime& runtime, const Attention& attention,
+                                    const BenchmarkVariant& variant) {
   const HeadChunkLayout layout = layout_of(layout_, variant);
-  for (std::size_t i = 0; i < bands_.size(); ++i) {
-    if (bands_[i]->layout().options().schedule == layout.options().schedule) return i;
-  }
+  const Division division = {layout.options().schedule, variant.options.transport};
+  const auto found = std::ranges::find(divisions_, division);
+  if (found != divisions_.end()) return static_cast<std::size_t>(found - divisions_.begin());
+  divisions_.push_back(division);
   UlyssesOptions options = variant.options;
-  options.strategy = StrategyKind::kChunkOverlap;
+  options.strategy = StrategyKind::kChunkOverlap;  // a slot for each band
   options.slots = 0;
   options.graphs = false;
-  bands_.push_back(std::make_unique<Ulysses>(runtime, layout, attention, options, ranks_));
-  add_parts(bands_.size() - 1);
-  return bands_.size() - 1;
+  parts_.push_back(std::make_unique<Ulysses>(runtime, layout, attention, options, ranks_));
+  add_parts(divisions_.size() - 1);
+  return divisions_.size() - 1;
 }
 
-void Benchmark::add_parts(std::size_t bands) {
-  const HeadChunkLayout& layout = bands_[bands]->layout();
+void Benchmark::add_parts(std::size_t division) {
+  const auto& [schedule, transport] = divisions_[division];
+  const std::string of =
+      fmt::format("{}{}", fmt::join(schedule, "+"),
+                  transport == Transport::kPeer ? "" : fmt::format(" {}", to_string(transport)));
   const auto add = [&](Part part) {
-    entrants_.push_back(
-        {fmt::format("{} {}", to_string(part), fmt::join(layout.options().schedule, "+")), part,
-         bands});
+    entrants_.push_back({fmt::format("{} {}", to_string(part), of), part, division});
   };
   for (const Part part : {Part::kInput, Part::kAttention, Part::kOutput}) add(part);
-  if (layout.bands() == 1) return;  // its first and last are all of them
+  if (schedule.size() == 1) return;  // its first and last are all of them
   for (const Part part : {Part::kFirstInput, Part::kLastOutput}) add(part);
 }
 
@@ -180,7 +182,7 @@ void Benchmark::prepare(Host& host) {
   fill(host, mine.q.buffer, Tensor::kQ, 0, layout_, rank, first_token_[rank]);
   fill(host, mine.k.buffer, Tensor::kK, 0, layout_, rank, first_token_[rank]);
   fill(host, mine.v.buffer, Tensor::kV, 0, layout_, rank, first_token_[rank]);
-  meeting_.meet(host, mine.caller);
+  rendezvous_.meet(host, mine.caller);
 }
 
 void Benchmark::compute_expected(Host& host) {
@@ -203,7 +205,7 @@ void Benchmark::compute_expected(Host& host) {
 void Benchmark::check(Host& host) {
   const std::uint32_t rank = host.device().id;
   if (rank == 0) compute_expected(host);
-  meeting_.meet(host, ranks_[rank].caller);
+  rendezvous_.meet(host, ranks_[rank].caller);
 
   const runtime::Access reads[] = {runtime::read(tensors_.expected, 0, one_.attended_bytes())};
   host.span("check_rows", reads, [&] {
@@ -215,7 +217,7 @@ void Benchmark::check(Host& host) {
     return runtime::Cost{};
   });
   for (std::size_t i = 0; i < variants_.size(); ++i) check_variant(host, i);
-  meeting_.meet(host, ranks_[rank].caller);
+  rendezvous_.meet(host, ranks_[rank].caller);
   if (rank == 0) checked_ = true;
 }
 
@@ -293,7 +295,7 @@ void Benchmark::time(Host& host) {
   const runtime::Stream caller = ranks_[rank].caller;
   const runtime::Kernel mark = mark_kernel();
   for (std::size_t step = 0; step < rotation_.steps(); ++step) {
-    meeting_.meet(host, caller);
+    rendezvous_.meet(host, caller);
     if (rank == 0 && options_.on_step) options_.on_step(step);
     host.set_step(static_cast<std::int32_t>(step));
     host.launch(caller, kBeginMark, {}, {}, mark);
@@ -301,12 +303,12 @@ void Benchmark::time(Host& host) {
     host.launch(caller, kEndMark, {}, {}, mark);
     host.set_step(runtime::kNoStep);
   }
-  meeting_.meet(host, caller);
+  rendezvous_.meet(host, caller);
 }
 
 void Benchmark::enqueue(Host& host, const Entrant& entrant) {
   if (entrant.part) {
-    bands_[entrant.of]->part(host, *entrant.part);
+    parts_[entrant.of]->part(host, *entrant.part);
   } else {
     variants_[entrant.of]->pass(host);
   }

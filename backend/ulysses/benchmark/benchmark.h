@@ -14,7 +14,7 @@
 #include "backend/runtime/host.h"
 #include "backend/runtime/runtime.h"
 #include "backend/ulysses/benchmark/comparison.h"
-#include "backend/ulysses/benchmark/meeting.h"
+#include "backend/ulysses/benchmark/rendezvous.h"
 #include "backend/ulysses/benchmark/rotation.h"
 #include "backend/ulysses/benchmark/sampled_rows.h"
 #include "backend/ulysses/parts.h"
@@ -50,7 +50,14 @@ struct BenchmarkOptions {
 struct Entrant {
   std::string name;
   std::optional<Part> part;  ///< None: a whole pass.
-  std::size_t of = 0;        ///< The variant, or for a part the bands that it is of.
+  std::size_t of = 0;        ///< The variant, or for a part the division that it is of.
+};
+
+/// Bands, and what moves them.
+struct Division {
+  std::vector<std::uint32_t> schedule;
+  Transport transport = Transport::kPeer;
+  friend bool operator==(const Division&, const Division&) = default;
 };
 
 /// How a variant's output compares, at the rank where it is worst.
@@ -82,13 +89,10 @@ class Benchmark {
   /// All of them, in the order of an iteration that is not rotated: the variants first.
   const std::vector<Entrant>& entrants() const { return entrants_; }
   const BenchmarkOptions& options() const { return options_; }
-  /// The bands that a variant's parts are measured for: Entrant::of of these parts.
-  std::size_t bands_of(std::size_t variant) const { return bands_of_[variant]; }
-  /// The divisions of a rank's heads into bands that there are: those of variants, each once.
-  std::size_t divisions() const { return bands_.size(); }
-  const std::vector<std::uint32_t>& division(std::size_t bands) const {
-    return bands_[bands]->layout().options().schedule;
-  }
+  /// A variant's: Entrant::of of its parts.
+  std::size_t division_of(std::size_t variant) const { return division_of_[variant]; }
+  /// What parts are measured for: each division of heads and each transport of a variant, once.
+  const std::vector<Division>& divisions() const { return divisions_; }
   std::uint64_t workspace_bytes(std::size_t variant, std::uint32_t rank) const {
     return variants_[variant]->workspace_bytes(rank);
   }
@@ -113,9 +117,9 @@ class Benchmark {
     std::vector<runtime::Buffer> outputs;  // by rank: its output, on the host
   };
 
-  std::size_t bands_for(runtime::Runtime& runtime, const Attention& attention,
-                        const BenchmarkVariant& variant);
-  void add_parts(std::size_t bands);
+  std::size_t division_for(runtime::Runtime& runtime, const Attention& attention,
+                           const BenchmarkVariant& variant);
+  void add_parts(std::size_t division);
   void prepare(runtime::Host& host);
   void fill(runtime::Host& host, runtime::Buffer buffer, Tensor tensor, std::uint64_t offset,
             const HeadChunkLayout& layout, std::uint32_t rank, std::uint32_t first_token);
@@ -136,10 +140,11 @@ class Benchmark {
   std::vector<std::uint32_t> first_token_;  // by rank
   std::vector<RankTensors> ranks_;
   Tensors tensors_;
-  Meeting meeting_;
+  Rendezvous rendezvous_;
   std::vector<std::unique_ptr<Ulysses>> variants_;
-  std::vector<std::size_t> bands_of_;            // by variant
-  std::vector<std::unique_ptr<Ulysses>> bands_;  // each different division into bands, for parts
+  std::vector<std::size_t> division_of_;  // by variant
+  std::vector<Division> divisions_;
+  std::vector<std::unique_ptr<Ulysses>> parts_;  // by division
   std::vector<Entrant> entrants_;
   Rotation rotation_;
   std::vector<SampledRow> rows_;

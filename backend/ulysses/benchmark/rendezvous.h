@@ -1,4 +1,4 @@
-// Meeting: where the ranks' hosts come together.
+// Rendezvous: where the ranks' hosts come together.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace syncopate::ulysses {
 
 /// Made before the run; each rank's host then uses its own part.
-class Meeting {
+class Rendezvous {
  public:
-  Meeting(runtime::Runtime& runtime, std::uint32_t ranks) : times_(ranks, Count{}) {
+  Rendezvous(runtime::Runtime& runtime, std::uint32_t ranks) : times_(ranks, Count{}) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) flags_.push_back(runtime.make_flag());
   }
 
@@ -21,11 +21,11 @@ class Meeting {
   void meet(runtime::Host& host, runtime::Stream stream) {
     const std::uint32_t rank = host.device().id;
     const std::uint64_t time = ++times_[rank].count;
-    host.signal(stream, flags_[rank], time, "meeting.signal");
+    host.signal(stream, flags_[rank], time, "rendezvous.signal");
     for (std::uint32_t other = 0; other < flags_.size(); ++other) {
-      if (other != rank) host.wait(stream, flags_[other], time, "meeting.wait");
+      if (other != rank) host.wait(stream, flags_[other], time, "rendezvous.wait");
     }
-    host.synchronize(stream, "meeting.block");
+    host.synchronize(stream, "rendezvous.block");
   }
 
  private:
