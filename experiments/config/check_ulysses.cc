@@ -92,6 +92,9 @@ class UlyssesRules : Rules {
       fail(key("slots"),
            fmt::format("{} slots for {} bands: the others stay empty", *c.slots, bands(c)));
     }
+    if (c.graphs && c.workspace == WorkspaceUse::kPerCall) {
+      fail(key("workspace"), "a graph keeps the addresses that it was captured with: reuse it");
+    }
     if (c.name) check_name(key("name"), *c.name);
   }
 

@@ -18,6 +18,7 @@ std::string name_for(const VariantConfig& c) {
   }
   if (c.transport != Transport::kPeer) name += fmt::format(" {}", yaml::name_of(c.transport));
   if (c.graphs) name += " graphs";
+  if (c.workspace == WorkspaceUse::kPerCall) name += " per_call";
   return name;
 }
 

@@ -19,6 +19,7 @@ namespace syncopate::experiments {
 
 using ulysses::ElementType;
 using ulysses::Transport;
+using ulysses::WorkspaceUse;
 
 /// One device a rank, unless it says otherwise.
 struct UlyssesRuntimeConfig : RuntimeConfig {
@@ -75,6 +76,7 @@ struct VariantConfig {
   std::optional<std::uint32_t> slots;                  ///< … and for the overlapped one.
   Transport transport = Transport::kPeer;
   bool graphs = false;
+  WorkspaceUse workspace = WorkspaceUse::kReuse;
 };
 
 template <class V>
@@ -91,6 +93,7 @@ void describe(V& v, VariantConfig& c) {
     c.slots);
   v(key("transport", "What moves the heads"), c.transport);
   v(key("graphs", "Launch a pass as one CUDA graph"), c.graphs);
+  v(key("workspace", "When the memory is allocated that bands land in"), c.workspace);
 }
 
 struct BenchmarkConfig {
@@ -162,6 +165,15 @@ struct ChoicesOf<ulysses::Transport> {
   static constexpr std::array value{
       Choice{ulysses::Transport::kPeer, "peer", "copies straight into the other ranks' memory"},
       Choice{ulysses::Transport::kNccl, "nccl", "kernels that pack and merge, and a collective"},
+  };
+};
+
+template <>
+struct ChoicesOf<ulysses::WorkspaceUse> {
+  static constexpr std::array value{
+      Choice{ulysses::WorkspaceUse::kReuse, "reuse", "once, before the first pass"},
+      Choice{ulysses::WorkspaceUse::kPerCall, "per_call",
+             "in each pass: a measure of what reuse saves"},
   };
 };
 

@@ -25,6 +25,7 @@ ulysses::BenchmarkOptions benchmark_options(const UlyssesConfig& config) {
     variant.options.slots = c.slots.value_or(0);
     variant.options.graphs = c.graphs;
     variant.options.transport = c.transport;
+    variant.options.workspace = c.workspace;
     if (c.schedule) variant.schedule = *c.schedule;
   }
   options.warmups = config.benchmark.warmups;

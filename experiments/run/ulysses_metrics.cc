@@ -43,7 +43,8 @@ Json variant_json(const UlyssesResult& run, std::size_t index, const EntrantFigu
            {"schedule", run.divisions[facts.division].schedule},
            {"slots", facts.config.slots.value_or(1)},
            {"transport", yaml::name_of(facts.config.transport)},
-           {"graphs", facts.config.graphs}};
+           {"graphs", facts.config.graphs},
+           {"workspace", yaml::name_of(facts.config.workspace)}};
   add_times(out, times);
   out["speedup_over_ordinary"] = or_null(figures.over_ordinary);
   out["speedup_over_whole_fused"] = or_null(figures.over_fused);

@@ -65,6 +65,13 @@ TEST_F(UlyssesConfigWith, NamesSayWhatIsUnusual) {
   EXPECT_EQ(c.variants[1].name, "chunk_overlap 4+20+4 1 slot graphs");
 }
 
+TEST_F(UlyssesConfigWith, NamesSayWhatMovesBandsAndWhatIsAllocatedEachTime)
+{
+  const UlyssesConfig c = with({"variants.0.transport=nccl", "variants.1.workspace=per_call"});
+  EXPECT_EQ(c.variants[0].name, "ordinary nccl");
+  EXPECT_EQ(c.variants[1].name, "chunk_overlap 7+14+7 per_call");
+}
+
 TEST_F(UlyssesConfigWith, WrittenBackItReadsTheSame) {
   for (const std::vector<std::string>& sets : std::vector<std::vector<std::string>>{
            {},
@@ -112,6 +119,8 @@ TEST_F(UlyssesConfigWith, WhatIsWrongIsNamedWithItsPlace) {
       {{"variants.1.slots=4"},
        "--set variants.1.slots: 4 slots for 3 bands: the others stay empty"},
       {{"variants.1.transport=mail"}, "--set variants.1.transport: unknown value 'mail'"},
+      {{"variants.1.graphs=on", "variants.1.workspace=per_call"},
+       "--set variants.1.workspace: a graph keeps the addresses"},
       {{"variants.1.name=a,b"}, "--set variants.1.name: has a comma"},
       {{"variants.1.name=''"}, "--set variants.1.name: is empty"},
       {{"variants.1.strategy=ordinary"}, "variants[1]: 'ordinary' is variants[0] already"},

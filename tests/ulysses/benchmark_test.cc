@@ -173,9 +173,11 @@ std::vector<BenchmarkOptions> all_sorts() {
                           variant("overlap", StrategyKind::kChunkOverlap, {1, 2, 1}),
                           variant("narrow", StrategyKind::kChunkOverlap, {1, 1, 2}),
                           variant("graphs", StrategyKind::kChunkOverlap, {1, 2, 1}, true),
-                          variant("nccl", StrategyKind::kChunkOverlap, {1, 2, 1}, true)};
+                          variant("nccl", StrategyKind::kChunkOverlap, {1, 2, 1}, true),
+                          variant("per_call", StrategyKind::kWholeFused)};
       options.variants[4].options.slots = 1;
       options.variants[6].options.transport = Transport::kNccl;
+      options.variants[7].options.workspace = WorkspaceUse::kPerCall;
       all.push_back(options);
     }
   }

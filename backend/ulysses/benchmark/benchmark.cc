@@ -126,6 +126,7 @@ std::size_t Benchmark::division_for(runtime::Runtime& runtime, const Attention& 
   options.strategy = StrategyKind::kChunkOverlap;  // a slot for each band
   options.slots = 0;
   options.graphs = false;
+  options.workspace = WorkspaceUse::kReuse;
   parts_.push_back(std::make_unique<Ulysses>(runtime, layout, attention, options, ranks_));
   add_parts(divisions_.size() - 1);
   return divisions_.size() - 1;
