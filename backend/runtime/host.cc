@@ -185,8 +185,8 @@ void Host::renew(Buffer buffer, Name name) {
     throw UsageError("renew '" + std::string(name) + "': buffer '" + info.label +
                      "' is not memory of this host's device");
   }
-  if (runtime_.next_graph_ > 0) {
-    throw UsageError("renew '" + std::string(name) + "': a graph may hold the address of buffer '" +
+  if (runtime_.in_graphs_[buffer.id]) {
+    throw UsageError("renew '" + std::string(name) + "': a graph holds the address of buffer '" +
                      info.label + "'");
   }
   const Access whole = write(buffer, 0, info.bytes);
@@ -368,6 +368,10 @@ Graph Host::end_capture(std::string label) {
   if (script_.nodes.empty()) {
     throw UsageError("capture of '" + label + "' holds no operation");
   }
+  for (const GraphNode& node : script_.nodes) {
+    for (const Access& access : node.accesses) runtime_.in_graphs_[access.buffer.id] = true;
+  }
+  if (capture_workspace_) runtime_.in_graphs_[capture_workspace_.id] = true;
   script_.label = std::move(label);
   const Graph graph{runtime_.next_graph_++};
   engine_.end_capture(id_, graph, script_);

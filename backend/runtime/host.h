@@ -66,7 +66,7 @@ class Host {
   /// Gives a device buffer of this host's device new memory, as a program does that allocates in
   /// each call: the old is freed, what the new holds is undefined. All that touches the buffer must
   /// be over, and hosts that will touch it must know: where it is, is looked up when an operation
-  /// is enqueued. Throws UsageError once there is a graph, which may hold the old address.
+  /// is enqueued. Throws UsageError once a graph has been captured that touches it.
   void renew(Buffer buffer, Name name);
 
   // -- order ---------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ Buffer Runtime::make_buffer(Device device, Memory memory, std::uint64_t bytes, s
   timeline_.buffers.push_back(
       {std::move(label), memory, static_cast<std::uint16_t>(device.id), bytes});
   host_data_.push_back(memory == Memory::kDevice ? nullptr : base);
+  in_graphs_.emplace_back(false);
   return buffer;
 }
 

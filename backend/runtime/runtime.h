@@ -88,7 +88,9 @@ class Runtime {
     std::vector<Flag> flags;  // by who waits, then who signals
   };
   std::vector<MeetingPlace> meetings_;
-  std::atomic<std::uint32_t> next_graph_ = 0;  // hosts capture at the same time
+  // Hosts capture at the same time.
+  std::atomic<std::uint32_t> next_graph_ = 0;
+  std::deque<std::atomic<bool>> in_graphs_;  // by buffer: a captured graph holds its address
 };
 
 }  // namespace syncopate::runtime

@@ -65,8 +65,7 @@ TEST_F(UlyssesConfigWith, NamesSayWhatIsUnusual) {
   EXPECT_EQ(c.variants[1].name, "chunk_overlap 4+20+4 1 slot graphs");
 }
 
-TEST_F(UlyssesConfigWith, NamesSayWhatMovesBandsAndWhatIsAllocatedEachTime)
-{
+TEST_F(UlyssesConfigWith, NamesSayWhatMovesBandsAndWhatIsAllocatedEachTime) {
   const UlyssesConfig c = with({"variants.0.transport=nccl", "variants.1.workspace=per_call"});
   EXPECT_EQ(c.variants[0].name, "ordinary nccl");
   EXPECT_EQ(c.variants[1].name, "chunk_overlap 7+14+7 per_call");

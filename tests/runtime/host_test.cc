@@ -445,7 +445,7 @@ TEST_F(HostTest, RenewAsksTheEngineAndIsAWriteOfTheHost) {
   EXPECT_EQ(runtime.timeline().calls.at(0).type, CallType::kSpan);
 }
 
-TEST_F(HostTest, RenewRefusesWhatIsNotItsDevicesMemoryAndWhatAGraphMayHold) {
+TEST_F(HostTest, RenewRefusesWhatIsNotItsDevicesMemoryAndWhatAGraphHolds) {
   const auto device_buffer = [&] {
     return runtime_->make_buffer(kDevice, Memory::kDevice, 8, "device");
   };
@@ -465,13 +465,16 @@ TEST_F(HostTest, RenewRefusesWhatIsNotItsDevicesMemoryAndWhatAGraphMayHold) {
       "renew during a capture");
   make();
   const Buffer held = device_buffer();
+  const Buffer other = device_buffer();
   const Stream b = stream();
   expect_usage_error(
       [&](Host& host) {
-        host.capture(b, {}, "g", [&](Host& h) { launch(h, b); });
+        const Access touches[] = {read(held, 0, 8)};
+        host.capture(b, {}, "g", [&](Host& h) { h.launch(b, "k", {}, touches, kKernel); });
+        host.renew(other, "r");
         host.renew(held, "r");
       },
-      "a graph may hold the address of buffer 'device'");
+      "a graph holds the address of buffer 'device'");
 }
 
 }  // namespace
