@@ -30,8 +30,8 @@ struct CudaOptions {
 ///   graph keep kUnknownTime.
 /// - Flags live in pinned memory. Streams write and wait for them by stream memory operations,
 ///   which take no SM. Values stay below 2^63.
-/// - Kernels of a collective meet by themselves, as NCCL's do: the implicit signals and waits around
-///   them are passed over.
+/// - Kernels of a collective meet by themselves, as NCCL's do: the implicit signals and waits
+///   around them are passed over.
 /// - Waiting for a stream's position waits for all that the stream holds by then, and asking for
 ///   one answers for all of it.
 /// - A kernel without a CUDA body is a UsageError, a kernel that cannot be launched an
