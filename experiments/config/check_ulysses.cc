@@ -88,9 +88,16 @@ class UlyssesRules : Rules {
     if (c.slots && c.strategy != StrategyKind::kChunkOverlap) {
       fail(key("slots"), fmt::format("{} holds one band at a time: remove it", strategy));
     }
+    if (c.enqueue != EnqueueOrder::kAhead && c.strategy != StrategyKind::kChunkOverlap) {
+      fail(key("enqueue"), fmt::format("{} enqueues everything in turn: remove it", strategy));
+    }
     if (c.slots && *c.slots > bands(c)) {
       fail(key("slots"),
            fmt::format("{} slots for {} bands: the others stay empty", *c.slots, bands(c)));
+    }
+    const auto& devices = config_.runtime.devices;
+    if (c.transport == Transport::kNccl && devices && *devices < config_.shape.world) {
+      fail(key("transport"), "nccl takes no two ranks on one GPU (runtime.devices)");
     }
     if (c.graphs && c.workspace == WorkspaceUse::kPerCall) {
       fail(key("workspace"), "a graph keeps the addresses that it was captured with: reuse it");

@@ -16,6 +16,7 @@ std::string name_for(const VariantConfig& c) {
   if (c.slots && *c.slots < c.schedule->size()) {
     name += fmt::format(" {} slot{}", *c.slots, *c.slots == 1 ? "" : "s");
   }
+  if (c.enqueue == EnqueueOrder::kInTurn) name += " in_turn";
   if (c.transport != Transport::kPeer) name += fmt::format(" {}", yaml::name_of(c.transport));
   if (c.graphs) name += " graphs";
   if (c.workspace == WorkspaceUse::kPerCall) name += " per_call";

@@ -18,6 +18,7 @@
 namespace syncopate::experiments {
 
 using ulysses::ElementType;
+using ulysses::EnqueueOrder;
 using ulysses::Transport;
 using ulysses::WorkspaceUse;
 
@@ -74,6 +75,7 @@ struct VariantConfig {
   ulysses::StrategyKind strategy = ulysses::StrategyKind::kChunkOverlap;
   std::optional<std::vector<std::uint32_t>> schedule;  ///< … for strategies that chunk …
   std::optional<std::uint32_t> slots;                  ///< … and for the overlapped one.
+  EnqueueOrder enqueue = EnqueueOrder::kAhead;
   Transport transport = Transport::kPeer;
   bool graphs = false;
   WorkspaceUse workspace = WorkspaceUse::kReuse;
@@ -91,6 +93,7 @@ void describe(V& v, VariantConfig& c) {
     c.schedule);
   v(key("slots", "chunk_overlap: bands that a rank's workspace holds; null: all").range(1, 4096),
     c.slots);
+  v(key("enqueue", "chunk_overlap: when a band's scatter is enqueued"), c.enqueue);
   v(key("transport", "What moves the heads"), c.transport);
   v(key("graphs", "Launch a pass as one CUDA graph"), c.graphs);
   v(key("workspace", "When the memory is allocated that bands land in"), c.workspace);
@@ -165,6 +168,15 @@ struct ChoicesOf<ulysses::Transport> {
   static constexpr std::array value{
       Choice{ulysses::Transport::kPeer, "peer", "copies straight into the other ranks' memory"},
       Choice{ulysses::Transport::kNccl, "nccl", "kernels that pack and merge, and a collective"},
+  };
+};
+
+template <>
+struct ChoicesOf<ulysses::EnqueueOrder> {
+  static constexpr std::array value{
+      Choice{ulysses::EnqueueOrder::kAhead, "ahead", "as soon as there is a slot for it"},
+      Choice{ulysses::EnqueueOrder::kInTurn, "in_turn",
+             "with its band, behind the attention of the band before"},
   };
 };
 

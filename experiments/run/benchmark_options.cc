@@ -23,6 +23,7 @@ ulysses::BenchmarkOptions benchmark_options(const UlyssesConfig& config) {
     variant.name = *c.name;
     variant.options.strategy = c.strategy;
     variant.options.slots = c.slots.value_or(0);
+    variant.options.enqueue = c.enqueue;
     variant.options.graphs = c.graphs;
     variant.options.transport = c.transport;
     variant.options.workspace = c.workspace;

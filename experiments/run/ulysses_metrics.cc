@@ -42,6 +42,7 @@ Json variant_json(const UlyssesResult& run, std::size_t index, const EntrantFigu
            {"strategy", yaml::name_of(facts.config.strategy)},
            {"schedule", run.divisions[facts.division].schedule},
            {"slots", facts.config.slots.value_or(1)},
+           {"enqueue", yaml::name_of(facts.config.enqueue)},
            {"transport", yaml::name_of(facts.config.transport)},
            {"graphs", facts.config.graphs},
            {"workspace", yaml::name_of(facts.config.workspace)}};

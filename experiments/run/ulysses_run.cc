@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/runtime/runtime.h"
+#include "experiments/run/attentions.h"
 #include "experiments/run/benchmark_options.h"
 #include "experiments/run/engines.h"
 #include "experiments/run/finish.h"
@@ -38,6 +39,10 @@ RunResult run_attention(const ResolvedConfig& config, const ulysses::Attention& 
   options.on_step = [&](std::size_t done) {
     if (on_progress) on_progress({done, done, steps, "passes"});
   };
+  const auto packed = make_packed_device(c);  // outlives the runtime
+  for (ulysses::BenchmarkVariant& variant : options.variants) {
+    variant.options.packed_device = packed.get();
+  }
   runtime::Runtime runtime(make_engine(config), {.detail = c.output.log ? runtime::Detail::kAll
                                                                         : runtime::Detail::kTimes,
                                                  .removed_sites = {}});

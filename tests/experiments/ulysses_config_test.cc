@@ -66,9 +66,10 @@ TEST_F(UlyssesConfigWith, NamesSayWhatIsUnusual) {
 }
 
 TEST_F(UlyssesConfigWith, NamesSayWhatMovesBandsAndWhatIsAllocatedEachTime) {
-  const UlyssesConfig c = with({"variants.0.transport=nccl", "variants.1.workspace=per_call"});
+  const UlyssesConfig c = with(
+      {"variants.0.transport=nccl", "variants.1.workspace=per_call", "variants.1.enqueue=in_turn"});
   EXPECT_EQ(c.variants[0].name, "ordinary nccl");
-  EXPECT_EQ(c.variants[1].name, "chunk_overlap 7+14+7 per_call");
+  EXPECT_EQ(c.variants[1].name, "chunk_overlap 7+14+7 in_turn per_call");
 }
 
 TEST_F(UlyssesConfigWith, WrittenBackItReadsTheSame) {
@@ -117,6 +118,9 @@ TEST_F(UlyssesConfigWith, WhatIsWrongIsNamedWithItsPlace) {
       {{"variants.0.slots=1"}, "--set variants.0.slots: ordinary holds one band at a time"},
       {{"variants.1.slots=4"},
        "--set variants.1.slots: 4 slots for 3 bands: the others stay empty"},
+      {{"variants.0.enqueue=in_turn"}, "ordinary enqueues everything in turn"},
+      {{"runtime.kind=cuda", "runtime.devices=1", "variants.0.transport=nccl"},
+       "nccl takes no two ranks on one GPU"},
       {{"variants.1.transport=mail"}, "--set variants.1.transport: unknown value 'mail'"},
       {{"variants.1.graphs=on", "variants.1.workspace=per_call"},
        "--set variants.1.workspace: a graph keeps the addresses"},
