@@ -13,8 +13,6 @@
 namespace syncopate::experiments {
 namespace {
 
-using ulysses::StrategyKind;
-
 class UlyssesRules : Rules {
  public:
   UlyssesRules(const UlyssesConfig& config, const yaml::Origins& origins)
@@ -85,10 +83,10 @@ class UlyssesRules : Rules {
       fail(key("schedule"), fmt::format("{} takes all heads at once: remove it", strategy));
     }
     if (c.schedule) check_schedule(key("schedule"), *c.schedule);
-    if (c.slots && c.strategy != StrategyKind::kChunkOverlap) {
+    if (c.slots && c.strategy != ulysses::StrategyKind::kChunkOverlap) {
       fail(key("slots"), fmt::format("{} holds one band at a time: remove it", strategy));
     }
-    if (c.enqueue != EnqueueOrder::kAhead && c.strategy != StrategyKind::kChunkOverlap) {
+    if (c.enqueue != EnqueueOrder::kAhead && c.strategy != ulysses::StrategyKind::kChunkOverlap) {
       fail(key("enqueue"), fmt::format("{} enqueues everything in turn: remove it", strategy));
     }
     if (c.slots && *c.slots > bands(c)) {

@@ -8,8 +8,6 @@
 namespace syncopate::experiments {
 namespace {
 
-using ulysses::StrategyKind;
-
 std::string name_for(const VariantConfig& c) {
   std::string name(yaml::name_of(c.strategy));
   if (c.schedule) name += fmt::format(" {}", fmt::join(*c.schedule, "+"));
@@ -38,7 +36,7 @@ void resolve(UlyssesConfig& config) {
     if (!variant.schedule && ulysses::chunks(variant.strategy)) {
       variant.schedule = default_schedule(shape.heads / shape.world);
     }
-    if (!variant.slots && variant.strategy == StrategyKind::kChunkOverlap) {
+    if (!variant.slots && variant.strategy == ulysses::StrategyKind::kChunkOverlap) {
       variant.slots = static_cast<std::uint32_t>(variant.schedule->size());
     }
     if (!variant.name) variant.name = name_for(variant);

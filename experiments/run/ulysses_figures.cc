@@ -11,8 +11,6 @@ namespace syncopate::experiments {
 namespace {
 
 using ulysses::Part;
-using ulysses::StrategyKind;
-
 /// Of each iteration that counts the most of its ranks, by entrant.
 std::vector<std::vector<runtime::Nanos>> most(const UlyssesResult& run,
                                               runtime::Nanos ulysses::Sample::* member) {
@@ -41,7 +39,7 @@ class Medians {
       part = Part::kOutput;
     return find(part, division);
   }
-  std::optional<double> best(StrategyKind strategy) const {
+  std::optional<double> best(ulysses::StrategyKind strategy) const {
     std::optional<double> least;
     for (std::size_t i = 0; i < run_.variants.size(); ++i) {
       if (run_.variants[i].config.strategy != strategy) continue;
@@ -70,8 +68,10 @@ VariantFigures figures_of(const Medians& medians, std::size_t variant, std::size
   VariantFigures out;
   const auto pass = medians.of_variant(variant);
   if (!pass || *pass <= 0) return out;
-  if (const auto best = medians.best(StrategyKind::kOrdinary)) out.over_ordinary = *best / *pass;
-  if (const auto best = medians.best(StrategyKind::kWholeFused)) out.over_fused = *best / *pass;
+  if (const auto best = medians.best(ulysses::StrategyKind::kOrdinary))
+    out.over_ordinary = *best / *pass;
+  if (const auto best = medians.best(ulysses::StrategyKind::kWholeFused))
+    out.over_fused = *best / *pass;
   const auto input = medians.of_part(Part::kInput, division);
   const auto attention = medians.of_part(Part::kAttention, division);
   const auto output = medians.of_part(Part::kOutput, division);

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 
 /// 100 us for each head's attention over 10 tokens; for each head of 5 tokens that crosses a link
 /// 30 us of Q, K and V, and 10 us of output. Calls cost nothing.
-constexpr const char* kProfile = R"(
+constexpr const char* kLinksAndAttention = R"(
 about: a link and attention
 host: {kernel_launch_us: 0, graph_launch_us: 0, copy_us: 0, record_us: 0, wait_us: 0}
 kernels: {forward: {}, carry: {}, attention: {per_attention_kpair_us: 1000}}
@@ -39,7 +39,7 @@ d2d: {latency_us: 0, gb_per_s: 1e6}
 peer: {latency_us: 0, gb_per_s: 8e-3}
 )";
 
-constexpr const char* kConfig = R"(
+constexpr const char* kFiveVariants = R"(
 program: ulysses
 runtime: {kind: sim, profile: ./profile.yaml}
 shape: {world: 2, sequence: 10, heads: 8, head_dim: 4, type: fp32}
@@ -65,8 +65,8 @@ class UlyssesRun : public testing::Test {
   Json variants_of(const RunResult& run) const { return metrics(run)["ulysses"]["variants"]; }
 
   const Scratch scratch_;
-  const fs::path files_[2] = {scratch_.write("config.yaml", kConfig),
-                              scratch_.write("profile.yaml", kProfile)};
+  const fs::path files_[2] = {scratch_.write("config.yaml", kFiveVariants),
+                              scratch_.write("profile.yaml", kLinksAndAttention)};
 };
 
 TEST_F(UlyssesRun, FiguresAreThoseWorkedOutByHand) {

@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 
 /// As in timing_test.cc: 100 us for each head's attention over 10 tokens; for each head of 5 tokens
 /// that crosses a link 30 us of Q, K and V, and 10 us of output.
-sim::HardwareProfile machine() {
+sim::HardwareProfile links_and_attention() {
   sim::HardwareProfile profile;
   profile.kernel(runtime::Work::kAttention).per_attention_kpair_us = 1000;
   profile.peer = {0, 8e-3};
@@ -101,7 +101,7 @@ Ran run(std::unique_ptr<runtime::Engine> engine, const BenchmarkOptions& options
 Ran run_in_virtual_time(const BenchmarkOptions& options,
                         const Attention& attention = HostAttention()) {
   const auto ranks = static_cast<int>(options.shape.tokens.size());
-  return run(sim::make_sim_engine(machine(), {}, ranks), options, attention);
+  return run(sim::make_sim_engine(links_and_attention(), {}, ranks), options, attention);
 }
 
 TEST(RotationTest, EachIterationBeginsWithTheNextEntrant) {
@@ -135,7 +135,7 @@ TEST(BenchmarkTest, MeasuresPassesAndPartsExactlyWhereTimesAreKnown) {
 }
 
 TEST(BenchmarkTest, TheHostsTimeToEnqueueIsThatOfItsCalls) {
-  sim::HardwareProfile profile = machine();
+  sim::HardwareProfile profile = links_and_attention();
   profile.host.copy_us = 2;
   BenchmarkOptions options = two_ranks();
   options.variants = {variant("fused", StrategyKind::kWholeFused)};
