@@ -93,11 +93,11 @@ TEST_F(UlyssesConfigWith, AnotherRuntimeLeavesTheProfileBehind) {
 }
 
 TEST_F(UlyssesConfigWith, WhatIsWrongIsNamedWithItsPlace) {
-  struct Case {
+  struct Wrong {
     std::vector<std::string> sets;
     const char* error;
   };
-  const Case cases[] = {
+  const Wrong cases[] = {
       {{"shape.sequence=null"}, "needs sequence (tokens in all) or tokens (of each rank)"},
       {{"shape.tokens=[4, 4]"}, "shape: has both sequence and tokens: keep one"},
       {{"shape.sequence=null", "shape.tokens=[4]"},
@@ -135,7 +135,7 @@ TEST_F(UlyssesConfigWith, WhatIsWrongIsNamedWithItsPlace) {
       {{"runtime.effects=off"}, "runtime.effects: off is for sim only"},
       {{"output={log: off, trace: on}"}, "output.trace: a trace is made from the log"},
   };
-  for (const Case& c : cases) EXPECT_THAT(error_with(c.sets), HasSubstr(c.error));
+  for (const Wrong& c : cases) EXPECT_THAT(error_with(c.sets), HasSubstr(c.error));
 }
 
 TEST(DefaultSchedule, IsAQuarterTheRestAndAQuarter) {
