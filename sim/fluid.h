@@ -30,6 +30,8 @@ struct Demand {
 /// before `now` have been taken. Not thread-safe.
 class Fluid {
  public:
+  Fluid() { running_.reserve(16); }  // more grow it once, in mid-run
+
   /// `task` is ready to run for `work` ns at rate 1. True: it has started; false: it waits for
   /// slots and comes out of take_started() later.
   bool submit(runtime::Nanos now, std::uint32_t task, const Demand& demand, runtime::Nanos work) {

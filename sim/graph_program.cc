@@ -27,6 +27,7 @@ GraphProgram::GraphProgram(const runtime::GraphScript& script, const CostModel& 
         node.flag = from.flag.id;
         node.value = from.value;
         node.cycle = from.cycle;
+        counts_launches |= from.cycle != 0;
         node.implicit = from.implicit;
         break;
     }
@@ -52,7 +53,7 @@ std::uint32_t GraphProgram::take_launch(bool with_effects) {
   if (free_launches.empty()) {
     durations.resize(durations.size() + size());
     if (with_effects) effects.resize(effects.size() + nodes.size());
-    numbers.push_back(0);
+    if (counts_launches) numbers.push_back(0);
     return launches++;
   }
   const std::uint32_t taken = free_launches.back();

@@ -31,6 +31,7 @@ struct GraphProgram {
 
   std::size_t size() const { return nodes.size() - 1; }
   std::size_t calls = 0;  ///< Nodes that the host pays for: all but implicit ones.
+  bool counts_launches = false;  ///< A flag's value advances with each launch.
   const std::uint16_t* successors_begin(std::uint32_t node) const {
     return successors.data() + nodes[node].first_successor;
   }
@@ -51,7 +52,7 @@ struct GraphProgram {
 
   std::vector<runtime::Nanos> durations;
   std::vector<std::uint32_t> effects;  ///< Handles of Effects, where they are on.
-  std::vector<std::uint64_t> numbers;  ///< How many launches came before it.
+  std::vector<std::uint64_t> numbers;  ///< How many launches came before, where a flag advances.
   std::vector<std::uint32_t> free_launches;
   std::uint32_t launches = 0;  ///< Sets made so far.
 

@@ -422,7 +422,8 @@ void Machine::start_node(std::uint32_t index) {
   if (node.type == NodeType::kCopy) return run_copy(task, device, node.engine, duration);
 
   if (Operation* operation = operation_of(task)) operation->start = now_;
-  const std::uint64_t value = node.value + graph.numbers[graph.launch] * node.cycle;
+  const std::uint64_t value =
+      node.cycle == 0 ? node.value : node.value + graph.numbers[graph.launch] * node.cycle;
   if (node.implicit) {
     if (Operation* operation = operation_of(task)) operation->end = now_;
     return end_node(index);

@@ -237,7 +237,7 @@ StreamCommand SimEngine::reduce(int host, Stream stream, const Command& command)
 std::uint32_t SimEngine::prepare_launch(int host, const Command& command) {
   GraphProgram& graph = machine_.graph(command.graph.id);
   const std::uint32_t launch = graph.take_launch(effects_ != nullptr);
-  graph.numbers[launch] = command.launch;
+  if (graph.counts_launches) graph.numbers[launch] = command.launch;
   Nanos* durations = graph.durations_of(launch);
   const NodeArgs* args = command.node_args.data();
   const NodeArgs* const args_end = args + command.node_args.size();
