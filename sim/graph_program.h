@@ -30,7 +30,7 @@ struct GraphProgram {
   GraphProgram(const runtime::GraphScript& script, const CostModel& costs);
 
   std::size_t size() const { return nodes.size() - 1; }
-  std::size_t calls = 0;  ///< Nodes that the host pays for: all but implicit ones.
+  std::size_t calls = 0;         ///< Nodes that the host pays for: all but implicit ones.
   bool counts_launches = false;  ///< A flag's value advances with each launch.
   const std::uint16_t* successors_begin(std::uint32_t node) const {
     return successors.data() + nodes[node].first_successor;

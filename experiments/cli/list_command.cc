@@ -77,7 +77,7 @@ int list() {
   print("programs", programs());
   print("runtimes", runtimes());
   print("strategies of batching", choices<StrategyKind>());
-  print("strategies of ulysses", choices<ulysses::StrategyKind>());
+  print("strategies of ulysses", choices<PassStrategy>());
   print("models", models());
   print("hardware profiles", profiles());
   return kOk;

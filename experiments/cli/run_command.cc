@@ -88,6 +88,14 @@ void keep_incomplete(const Job& job, const RunResult& so_far) {
   }
 }
 
+/// What variants that are auto came to, and why.
+void report_found(const Job& job, const UlyssesResult& result) {
+  for (const VariantFacts& variant : result.variants) {
+    if (!variant.found) continue;
+    fmt::print("{}: {}: {}\n", job.name, *variant.config.name, explain(*variant.found));
+  }
+}
+
 /// What the command says of a run.
 struct Outcome {
   Json figures;
@@ -116,6 +124,9 @@ Outcome run_job(const Job& job, const RunArguments& arguments) {
   if (const auto* batching = std::get_if<BatchingResult>(&result.program)) {
     report_refusals(job, *batching);
     warn_outside_ranges(job, *batching);
+  }
+  if (const auto* ulysses = std::get_if<UlyssesResult>(&result.program)) {
+    report_found(job, *ulysses);
   }
   warn_dropped(job, result);
   Outcome outcome{metrics(result), ""};

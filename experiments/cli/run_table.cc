@@ -55,10 +55,17 @@ std::string difference(const Json& value) {
   return value.is_number() ? fmt::format("{:.2g}", value.get<double>()) : text(value);
 }
 
+/// With what auto came to.
+std::string variant_name(const Json& variant) {
+  const std::string name = text(variant["name"]);
+  return variant["search"].is_null() ? name
+                                     : fmt::format("{}: {}", name, text(variant["strategy"]));
+}
+
 std::vector<std::string> variant_row(const ResolvedConfig& config, const Json& variant) {
   return {config.file.stem().string(),
           std::string(yaml::name_of(runtime_of(config.config).kind)),
-          text(variant["name"]),
+          variant_name(variant),
           fmt::format("{}", fmt::join(variant["schedule"].get<std::vector<int>>(), "+")),
           text(variant["transport"]),
           number(variant["median_ms"], 3),

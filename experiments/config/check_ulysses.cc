@@ -13,6 +13,9 @@
 namespace syncopate::experiments {
 namespace {
 
+/// Compared in some seconds.
+constexpr double kMostSchedules = 4'000;
+
 class UlyssesRules : Rules {
  public:
   UlyssesRules(const UlyssesConfig& config, const yaml::Origins& origins)
@@ -26,6 +29,7 @@ class UlyssesRules : Rules {
     if (config_.variants.empty()) fail("variants", "the list is empty: at least one is needed");
     for (std::size_t i = 0; i < config_.variants.size(); ++i) check_variant(i);
     check_names();
+    check_search();
     check_output(config_.output, config_.runtime);
   }
 
@@ -79,15 +83,21 @@ class UlyssesRules : Rules {
       return fmt::format("variants[{}].{}", index, name);
     };
     const std::string_view strategy = yaml::name_of(c.strategy);
-    if (c.schedule && !ulysses::chunks(c.strategy)) {
-      fail(key("schedule"), fmt::format("{} takes all heads at once: remove it", strategy));
+    const bool chosen = c.strategy == PassStrategy::kAuto;
+    if (c.schedule && !chunks(c.strategy)) {
+      fail(key("schedule"), chosen
+                                ? "auto finds one: remove it"
+                                : fmt::format("{} takes all heads at once: remove it", strategy));
     }
     if (c.schedule) check_schedule(key("schedule"), *c.schedule);
-    if (c.slots && c.strategy != ulysses::StrategyKind::kChunkOverlap) {
-      fail(key("slots"), fmt::format("{} holds one band at a time: remove it", strategy));
+    if (c.slots && c.strategy != PassStrategy::kChunkOverlap) {
+      fail(key("slots"), chosen ? "auto has one for each band: remove it"
+                                : fmt::format("{} holds one band at a time: remove it", strategy));
     }
-    if (c.enqueue != EnqueueOrder::kAhead && c.strategy != ulysses::StrategyKind::kChunkOverlap) {
-      fail(key("enqueue"), fmt::format("{} enqueues everything in turn: remove it", strategy));
+    if (c.enqueue != EnqueueOrder::kAhead && c.strategy != PassStrategy::kChunkOverlap) {
+      fail(key("enqueue"),
+           chosen ? "auto compares passes that enqueue ahead: remove it"
+                  : fmt::format("{} enqueues everything in turn: remove it", strategy));
     }
     if (c.slots && *c.slots > bands(c)) {
       fail(key("slots"),
@@ -133,6 +143,24 @@ class UlyssesRules : Rules {
                                       : fmt::format("variants[{}]", i),
              fmt::format("'{}' is variants[{}] already", *resolved.variants[i].name, j));
       }
+    }
+  }
+
+  void check_search() const {
+    const bool any = std::ranges::any_of(
+        config_.variants, [](const VariantConfig& c) { return c.strategy == PassStrategy::kAuto; });
+    if (!any) {
+      if (config_.search.profile) fail("search.profile", "no variant is auto: remove it");
+      return;
+    }
+    if (!search_profile(config_)) {
+      fail("search.profile", "is missing: strategy auto chooses by the virtual time of a profile");
+    }
+    const double all = schedules(local_heads(), config_.search.max_bands);
+    if (all > kMostSchedules) {
+      fail("search.max_bands",
+           fmt::format("{} heads have {} schedules of at most {} bands; auto compares at most {}",
+                       local_heads(), all, config_.search.max_bands, kMostSchedules));
     }
   }
 

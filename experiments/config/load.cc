@@ -1,5 +1,7 @@
 #include "experiments/config/load.h"
 
+#include <fmt/format.h>
+
 #include "experiments/config/check.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
@@ -20,6 +22,24 @@ void resolve(BatchingConfig& config, const std::filesystem::path& folder) {
 
 void resolve(UlyssesConfig& config, const std::filesystem::path& /*folder*/) {
   experiments::resolve(config);
+}
+
+/// What variants that are auto are chosen by. Throws ConfigError where it says nothing of what they
+/// differ in.
+std::optional<ProfileFile> load_search_profile(const ResolvedConfig& resolved) {
+  const auto* ulysses = std::get_if<UlyssesConfig>(&resolved.config);
+  if (ulysses == nullptr) return {};
+  const auto named = search_profile(*ulysses);
+  if (!named) return {};
+  const yaml::Where where = resolved.origins.find(named->key);
+  ProfileFile profile = load_profile(find_profile(named->name, resolved.file, where));
+  const sim::KernelCost& attention = profile.profile.kernel(runtime::Work::kAttention);
+  if (!attention.waves && attention.per_attention_kpair_us == 0) {
+    throw yaml::ConfigError(where, fmt::format("{}: profile '{}' does not say how long attention "
+                                               "takes (kernels.attention), which auto chooses by",
+                                               named->key, named->name));
+  }
+  return profile;
 }
 
 }  // namespace
@@ -48,6 +68,7 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
     resolved.profile_file = find_profile(*profile, file, resolved.origins.find("runtime.profile"));
     resolved.profile = load_profile(resolved.profile_file);
   }
+  resolved.search_profile = load_search_profile(resolved);
   const auto folder = std::filesystem::absolute(file).parent_path();
   std::visit([&folder](auto& config) { resolve(config, folder); }, resolved.config);
   return resolved;

@@ -16,8 +16,9 @@ namespace syncopate::experiments {
 struct ResolvedConfig {
   std::filesystem::path file;
   Config config;
-  std::optional<ProfileFile> profile;  ///< With runtime.kind sim …
-  std::filesystem::path profile_file;  ///< … and where it was found.
+  std::optional<ProfileFile> profile;         ///< With runtime.kind sim …
+  std::filesystem::path profile_file;         ///< … and where it was found.
+  std::optional<ProfileFile> search_profile;  ///< With a variant that is auto.
   yaml::Origins origins;
 };
 

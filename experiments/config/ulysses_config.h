@@ -69,14 +69,24 @@ void describe(V& v, UlyssesShapeConfig& c) {
   v(key("causal", "A token attends to none after it"), c.causal);
 }
 
-/// One way to run a pass.
+/// A strategy, or the search for one.
+enum class PassStrategy : std::uint8_t {
+  kOrdinary,
+  kWholeFused,
+  kChunkSequential,
+  kChunkOverlap,
+  kAuto,
+};
+
+/// One way to run a pass. With kAuto a search fills in strategy, schedule, slots and transport
+/// (experiments/search).
 struct VariantConfig {
   std::optional<std::string> name;  ///< Set once resolved, as are …
-  ulysses::StrategyKind strategy = ulysses::StrategyKind::kChunkOverlap;
+  PassStrategy strategy = PassStrategy::kChunkOverlap;
   std::optional<std::vector<std::uint32_t>> schedule;  ///< … for strategies that chunk …
-  std::optional<std::uint32_t> slots;                  ///< … and for the overlapped one.
+  std::optional<std::uint32_t> slots;                  ///< … for the overlapped one …
   EnqueueOrder enqueue = EnqueueOrder::kAhead;
-  Transport transport = Transport::kPeer;
+  std::optional<Transport> transport;  ///< … and for all but kAuto.
   bool graphs = false;
   WorkspaceUse workspace = WorkspaceUse::kReuse;
 };
@@ -85,7 +95,8 @@ template <class V>
 void describe(V& v, VariantConfig& c) {
   using yaml::key, yaml::required;
   v(key("name", "In tables and files; null: from the keys below"), c.name);
-  v(required("strategy", "How much of a pass overlaps"), c.strategy);
+  v(required("strategy", "How much of a pass overlaps, or auto: what is fastest in virtual time"),
+    c.strategy);
   v(key("schedule",
         "Heads of each band, of a rank's own; null, where the strategy chunks: a quarter, the "
         "rest, a quarter")
@@ -94,10 +105,29 @@ void describe(V& v, VariantConfig& c) {
   v(key("slots", "chunk_overlap: bands that a rank's workspace holds; null: all").range(1, 4096),
     c.slots);
   v(key("enqueue", "chunk_overlap: when a band's scatter is enqueued"), c.enqueue);
-  v(key("transport", "What moves the heads"), c.transport);
+  v(key("transport", "What moves the heads; null: peer, and with auto the faster one"),
+    c.transport);
   v(key("graphs", "Launch a pass as one CUDA graph"), c.graphs);
   v(key("workspace", "When the memory is allocated that bands land in"), c.workspace);
 }
+
+/// What strategy auto chooses by.
+struct SearchConfig {
+  std::optional<std::string> profile;
+  std::uint32_t max_bands = 3;
+};
+
+template <class V>
+void describe(V& v, SearchConfig& c) {
+  using yaml::key;
+  v(key("profile",
+        "Whose virtual time counts: a name or a path as runtime.profile has; null: that profile"),
+    c.profile);
+  v(key("max_bands", "The most bands of a schedule").range(1, 64), c.max_bands);
+}
+
+/// How many schedules cut `heads` into at most `max_bands` bands; 2^53 where there are more.
+double schedules(std::uint32_t heads, std::uint32_t max_bands);
 
 struct BenchmarkConfig {
   std::uint32_t warmups = 3;
@@ -128,6 +158,7 @@ struct UlyssesConfig {
   UlyssesRuntimeConfig runtime;
   UlyssesShapeConfig shape;
   std::vector<VariantConfig> variants;
+  SearchConfig search;
   BenchmarkConfig benchmark;
   OutputConfig output;
 };
@@ -138,6 +169,7 @@ void describe(V& v, UlyssesConfig& c) {
   v(required("runtime", "Where it runs"), c.runtime);
   v(required("shape", "What is computed"), c.shape);
   v(required("variants", "The ways to compute it, which are compared"), c.variants);
+  v(key("search", "What strategy auto chooses by"), c.search);
   v(key("benchmark", "How they are measured"), c.benchmark);
   v(key("output", "What a run records"), c.output);
 }
@@ -146,9 +178,22 @@ void describe(V& v, UlyssesConfig& c) {
 /// their scatter and gather. One head a band where there are fewer than four.
 std::vector<std::uint32_t> default_schedule(std::uint32_t local_heads);
 
-/// Fills in what follows from other values: K/V heads, schedules, slots, names. `config` is
-/// checked.
+/// Fills in what follows from other values: K/V heads, schedules, slots, transports, names.
+/// `config` is checked.
 void resolve(UlyssesConfig& config);
+
+/// Whether a strategy takes a schedule's bands. kAuto does not: it finds them.
+bool chunks(PassStrategy strategy);
+/// What the program calls it. Of kAuto there is none: throws std::logic_error.
+ulysses::StrategyKind strategy_kind(PassStrategy strategy);
+
+/// The profile that a variant with kAuto is chosen by, and the key that names it; none where no
+/// variant needs one, or none is named.
+struct SearchProfile {
+  std::string name;
+  const char* key;
+};
+std::optional<SearchProfile> search_profile(const UlyssesConfig& config);
 
 }  // namespace syncopate::experiments
 
@@ -190,16 +235,17 @@ struct ChoicesOf<ulysses::WorkspaceUse> {
 };
 
 template <>
-struct ChoicesOf<ulysses::StrategyKind> {
+struct ChoicesOf<PassStrategy> {
   static constexpr std::array value{
-      Choice{ulysses::StrategyKind::kOrdinary, "ordinary",
+      Choice{PassStrategy::kOrdinary, "ordinary",
              "scatter Q, K and V one by one, attention, gather"},
-      Choice{ulysses::StrategyKind::kWholeFused, "whole_fused",
-             "the same with one scatter of all three"},
-      Choice{ulysses::StrategyKind::kChunkSequential, "chunk_sequential",
+      Choice{PassStrategy::kWholeFused, "whole_fused", "the same with one scatter of all three"},
+      Choice{PassStrategy::kChunkSequential, "chunk_sequential",
              "band by band, one after the other"},
-      Choice{ulysses::StrategyKind::kChunkOverlap, "chunk_overlap",
+      Choice{PassStrategy::kChunkOverlap, "chunk_overlap",
              "the scatter of a band, the attention of another and the gather of a third at once"},
+      Choice{PassStrategy::kAuto, "auto",
+             "the fastest of them in virtual time, with its schedule and transport (search)"},
   };
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -25,11 +26,12 @@ void check_parts(const UlyssesConfig& c, const Fail& fail) {
     fail("runtime.kind", "attention is not available: " + missing);
   }
   for (std::size_t i = 0; i < c.variants.size(); ++i) {
-    const ulysses::Transport transport = c.variants[i].transport;
-    const std::string missing = what_is_missing(transport, c.runtime.kind);
+    const std::optional<Transport> transport = c.variants[i].transport;
+    if (!transport) continue;  // auto takes what there is
+    const std::string missing = what_is_missing(*transport, c.runtime.kind);
     if (missing.empty()) continue;
     fail(fmt::format("variants[{}].transport", i),
-         fmt::format("{} is not available: {}", yaml::name_of(transport), missing));
+         fmt::format("{} is not available: {}", yaml::name_of(*transport), missing));
   }
   ulysses::LayoutOptions options = layout_options(c.shape);
   options.schedule = {options.heads / c.shape.world};

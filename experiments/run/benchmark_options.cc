@@ -21,11 +21,11 @@ ulysses::BenchmarkOptions benchmark_options(const UlyssesConfig& config) {
   for (const VariantConfig& c : config.variants) {
     ulysses::BenchmarkVariant& variant = options.variants.emplace_back();
     variant.name = *c.name;
-    variant.options.strategy = c.strategy;
+    variant.options.strategy = strategy_kind(c.strategy);
     variant.options.slots = c.slots.value_or(0);
     variant.options.enqueue = c.enqueue;
     variant.options.graphs = c.graphs;
-    variant.options.transport = c.transport;
+    variant.options.transport = *c.transport;
     variant.options.workspace = c.workspace;
     if (c.schedule) variant.schedule = *c.schedule;
   }

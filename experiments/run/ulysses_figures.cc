@@ -39,7 +39,7 @@ class Medians {
       part = Part::kOutput;
     return find(part, division);
   }
-  std::optional<double> best(ulysses::StrategyKind strategy) const {
+  std::optional<double> best(PassStrategy strategy) const {
     std::optional<double> least;
     for (std::size_t i = 0; i < run_.variants.size(); ++i) {
       if (run_.variants[i].config.strategy != strategy) continue;
@@ -68,10 +68,8 @@ VariantFigures figures_of(const Medians& medians, std::size_t variant, std::size
   VariantFigures out;
   const auto pass = medians.of_variant(variant);
   if (!pass || *pass <= 0) return out;
-  if (const auto best = medians.best(ulysses::StrategyKind::kOrdinary))
-    out.over_ordinary = *best / *pass;
-  if (const auto best = medians.best(ulysses::StrategyKind::kWholeFused))
-    out.over_fused = *best / *pass;
+  if (const auto best = medians.best(PassStrategy::kOrdinary)) out.over_ordinary = *best / *pass;
+  if (const auto best = medians.best(PassStrategy::kWholeFused)) out.over_fused = *best / *pass;
   const auto input = medians.of_part(Part::kInput, division);
   const auto attention = medians.of_part(Part::kAttention, division);
   const auto output = medians.of_part(Part::kOutput, division);

@@ -35,6 +35,29 @@ void add_times(Json& out, const EntrantFigures& figures) {
   out["host_us_per_pass"] = figures.enqueue ? Json(figures.enqueue->median * 1e3) : Json(nullptr);
 }
 
+Json contender_json(const Contender& contender) {
+  const PassFigures& figures = contender.figures;
+  Json bands = Json::array();
+  for (const runtime::Nanos band : figures.attention) bands.push_back(milliseconds(band));
+  return {{"strategy", ulysses::to_string(contender.variant.options.strategy)},
+          {"schedule", contender.variant.schedule},
+          {"transport", ulysses::to_string(contender.variant.options.transport)},
+          {"pass_ms", milliseconds(figures.time)},
+          {"attention_ms", std::move(bands)},
+          {"exposed_input_ms", milliseconds(figures.exposed_input)},
+          {"exposed_output_ms", milliseconds(figures.exposed_output)},
+          {"host_us", microseconds(figures.enqueue)}};
+}
+
+/// Of virtual time, whatever the runtime.
+Json found_json(const SearchResult& found) {
+  return {{"profile", found.profile},
+          {"compared", found.compared},
+          {"overlap_pays", found.overlaps},
+          {"plain", contender_json(found.plain)},
+          {"overlapped", found.overlapped ? contender_json(*found.overlapped) : Json(nullptr)}};
+}
+
 Json variant_json(const UlyssesResult& run, std::size_t index, const EntrantFigures& times,
                   const VariantFigures& figures) {
   const VariantFacts& facts = run.variants[index];
@@ -43,9 +66,10 @@ Json variant_json(const UlyssesResult& run, std::size_t index, const EntrantFigu
            {"schedule", run.divisions[facts.division].schedule},
            {"slots", facts.config.slots.value_or(1)},
            {"enqueue", yaml::name_of(facts.config.enqueue)},
-           {"transport", yaml::name_of(facts.config.transport)},
+           {"transport", yaml::name_of(*facts.config.transport)},
            {"graphs", facts.config.graphs},
            {"workspace", yaml::name_of(facts.config.workspace)}};
+  out["search"] = facts.found ? found_json(*facts.found) : Json(nullptr);
   add_times(out, times);
   out["speedup_over_ordinary"] = or_null(figures.over_ordinary);
   out["speedup_over_whole_fused"] = or_null(figures.over_fused);

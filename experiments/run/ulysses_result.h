@@ -10,12 +10,14 @@
 #include "backend/ulysses/benchmark/benchmark.h"
 #include "backend/ulysses/benchmark/samples.h"
 #include "experiments/config/ulysses_config.h"
+#include "experiments/search/search.h"
 
 namespace syncopate::experiments {
 
 /// What is known of a variant without timing it.
 struct VariantFacts {
-  VariantConfig config;               ///< Resolved.
+  VariantConfig config;               ///< As it was run: resolved, and never auto …
+  std::optional<SearchResult> found;  ///< … but this, where it was.
   std::size_t division = 0;           ///< Entrant::of of the parts that it is made of.
   std::uint64_t workspace_bytes = 0;  ///< Of the rank with the most; so below.
   ulysses::Traffic sent;

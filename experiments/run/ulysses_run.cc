@@ -6,6 +6,7 @@
 #include "backend/runtime/runtime.h"
 #include "experiments/run/attentions.h"
 #include "experiments/run/benchmark_options.h"
+#include "experiments/run/choose.h"
 #include "experiments/run/engines.h"
 #include "experiments/run/finish.h"
 #include "experiments/run/run.h"
@@ -33,7 +34,10 @@ VariantFacts facts(const UlyssesConfig& config, const ulysses::Benchmark& benchm
 
 RunResult run_attention(const ResolvedConfig& config, const ulysses::Attention& attention,
                         const OnProgress& on_progress) {
-  const auto& c = std::get<UlyssesConfig>(config.config);
+  const ChosenVariants chosen = choose_variants(config, [&](std::size_t done, std::size_t all) {
+    if (on_progress) on_progress({done, done, all, "passes in virtual time"});
+  });
+  const UlyssesConfig& c = chosen.config;
   ulysses::BenchmarkOptions options = benchmark_options(c);
   std::size_t steps = 0;  // known once the benchmark is made
   options.on_step = [&](std::size_t done) {
@@ -62,6 +66,7 @@ RunResult run_attention(const ResolvedConfig& config, const ulysses::Attention& 
   result.divisions = benchmark.divisions();
   for (std::size_t i = 0; i < c.variants.size(); ++i) {
     result.variants.push_back(facts(c, benchmark, i));
+    result.variants.back().found = chosen.found[i];
   }
   if (benchmark.checked()) result.oracle = benchmark.oracle_check();
   result.samples = ulysses::samples(run.timeline, result.rotation);

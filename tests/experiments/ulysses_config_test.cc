@@ -72,10 +72,29 @@ TEST_F(UlyssesConfigWith, NamesSayWhatMovesBandsAndWhatIsAllocatedEachTime) {
   EXPECT_EQ(c.variants[1].name, "chunk_overlap 7+14+7 in_turn per_call");
 }
 
+TEST_F(UlyssesConfigWith, AutoLeavesScheduleAndTransportOpen) {
+  const UlyssesConfig c = with({"variants.1.strategy=auto", "search.profile=h200x2"});
+  EXPECT_EQ(c.variants[1].name, "auto");
+  EXPECT_FALSE(c.variants[1].schedule);
+  EXPECT_FALSE(c.variants[1].slots);
+  EXPECT_FALSE(c.variants[1].transport);
+  EXPECT_EQ(c.variants[0].transport, Transport::kPeer);
+}
+
+// Compositions of n into b parts: n - 1 over b - 1.
+TEST(Schedules, AreCountedByTheirNumberOfBands) {
+  EXPECT_EQ(schedules(28, 1), 1);
+  EXPECT_EQ(schedules(28, 3), 1 + 27 + 27 * 26 / 2);
+  EXPECT_EQ(schedules(28, 28), 134'217'728);
+  EXPECT_EQ(schedules(3, 9), 4);
+  EXPECT_EQ(schedules(4096, 4096), 9007199254740992);
+}
+
 TEST_F(UlyssesConfigWith, WrittenBackItReadsTheSame) {
   for (const std::vector<std::string>& sets : std::vector<std::vector<std::string>>{
            {},
            {"shape.tokens=[0, 5]", "shape.sequence=null", "shape.causal=on", "shape.type=fp32"},
+           {"variants.1.strategy=auto", "search={profile: h200x2, max_bands: 2}"},
            {"runtime.kind=cuda", "runtime.devices=1", "benchmark.tolerance=0.001"}}) {
     const std::string once = to_yaml(with(sets));
     EXPECT_THAT(once, StartsWith("program: ulysses\n"));
@@ -128,6 +147,23 @@ TEST_F(UlyssesConfigWith, WhatIsWrongIsNamedWithItsPlace) {
       {{"variants.1.name=''"}, "--set variants.1.name: is empty"},
       {{"variants.1.strategy=ordinary"}, "variants[1]: 'ordinary' is variants[0] already"},
       {{"variants.1.name=ordinary"}, "--set variants.1.name: 'ordinary' is variants[0] already"},
+      {{"variants.1.strategy=auto"},
+       "search.profile: is missing: strategy auto chooses by the virtual time of a profile"},
+      {{"search.profile=h200x2"}, "--set search.profile: no variant is auto"},
+      {{"variants.1.strategy=auto", "search.profile=h200x3"}, "h200x3"},
+      {{"variants.1.strategy=auto", "search.profile=post"},
+       "--set search.profile: profile 'post' does not say how long attention "
+       "takes"},
+      {{"variants.1.strategy=auto", "search={profile: h200x2, max_bands: 5}"},
+       "search.max_bands: 28 heads have 20854 schedules of at most 5 bands"},
+      {{"variants.1.strategy=auto", "search={profile: h200x2, max_bands: 0}"},
+       "search.max_bands: 0 is out of range"},
+      {{"variants.1.strategy=auto", "search.profile=h200x2", "variants.1.schedule=[28]"},
+       "--set variants.1.schedule: auto finds one"},
+      {{"variants.1.strategy=auto", "search.profile=h200x2", "variants.1.slots=2"},
+       "--set variants.1.slots: auto has one for each band"},
+      {{"variants.1.strategy=auto", "search.profile=h200x2", "variants.1.enqueue=in_turn"},
+       "--set variants.1.enqueue: auto compares passes that enqueue ahead"},
       {{"benchmark.iterations=0"}, "benchmark.iterations: 0 is out of range"},
       {{"runtime.devices=1"}, "runtime.devices: is for cuda only, not cpu"},
       {{"runtime.kind=cuda", "runtime.devices=3"},

@@ -87,8 +87,10 @@ Benchmark::Benchmark(runtime::Runtime& runtime, const Attention& attention,
                                                   variant.options, ranks_));
     entrants_.push_back({variant.name, {}, i});
   }
-  for (const BenchmarkVariant& variant : options_.variants) {
-    division_of_.push_back(division_for(runtime, attention, variant));
+  if (options_.parts) {
+    for (const BenchmarkVariant& variant : options_.variants) {
+      division_of_.push_back(division_for(runtime, attention, variant));
+    }
   }
   rotation_ = {entrants_.size(), options_.warmups, options_.iterations};
   if (!options_.check) return;

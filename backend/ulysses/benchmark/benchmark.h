@@ -39,6 +39,7 @@ struct BenchmarkOptions {
   std::vector<BenchmarkVariant> variants;
   std::uint32_t warmups = 3;
   std::uint32_t iterations = 30;
+  bool parts = true;  ///< Whether parts of passes alone take part as well.
   bool check = true;
   double tolerance = 0.02;  ///< Absolute.
   std::uint64_t seed = 1;   ///< Of the inputs.
@@ -89,6 +90,8 @@ class Benchmark {
   /// All of them, in the order of an iteration that is not rotated: the variants first.
   const std::vector<Entrant>& entrants() const { return entrants_; }
   const BenchmarkOptions& options() const { return options_; }
+  // Where parts take part:
+
   /// A variant's: Entrant::of of its parts.
   std::size_t division_of(std::size_t variant) const { return division_of_[variant]; }
   /// What parts are measured for: each division of heads and each transport of a variant, once.
