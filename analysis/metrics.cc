@@ -1,8 +1,10 @@
 #include "analysis/metrics.h"
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/error.h"
@@ -33,12 +35,43 @@ struct Activity {
   std::uint32_t first = 0;
 };
 
+/// A value a step, ordered by number. Operations come almost in order: a step is looked for where
+/// the one before it was, and added at the end.
+template <class T>
+class BySteps {
+ public:
+  /// Made of T{} at first.
+  T& operator[](std::int32_t step) {
+    if (last_ < values_.size() && values_[last_].first == step) return values_[last_].second;
+    auto at = values_.end();
+    if (!values_.empty() && values_.back().first >= step) {
+      at = std::ranges::lower_bound(values_, step, {}, &Value::first);
+    }
+    last_ = static_cast<std::size_t>(at - values_.begin());
+    if (at == values_.end() || at->first != step) at = values_.insert(at, {step, T{}});
+    return at->second;
+  }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+
+ private:
+  using Value = std::pair<std::int32_t, T>;
+  std::vector<Value> values_;
+  std::size_t last_ = 0;
+};
+
+/// When one of a step's copies to the device ended.
+struct CopyEnd {
+  std::int32_t step = kNoStep;
+  Nanos end = 0;
+};
+
 /// What one pass over the operations collects.
 struct Collected {
-  std::map<std::int32_t, Activity> steps;  // ordered by number
-  std::vector<Activity> outside;           // kernels and graphs of no step
-  std::map<std::int32_t, std::vector<Nanos>> h2d_ends;
-  std::map<std::int32_t, Nanos> host_times;
+  BySteps<std::optional<Activity>> steps;
+  std::vector<Activity> outside;  // kernels and graphs of no step
+  std::vector<CopyEnd> h2d_ends;  // by step
+  BySteps<Nanos> host_times;
   std::vector<Interval> kernels;
   Nanos blocked = 0;
 };
@@ -70,13 +103,15 @@ void add_activity(const Operation& op, std::uint32_t index, Collected& all) {
     all.outside.push_back({{op.start, op.end}, index});
     return;
   }
-  const auto [entry, added] = all.steps.try_emplace(op.step, Activity{{op.start, op.end}, index});
-  if (added) return;
-  Activity& activity = entry->second;
-  activity.time.end = std::max(activity.time.end, op.end);
-  if (op.start < activity.time.begin) {
-    activity.time.begin = op.start;
-    activity.first = index;
+  std::optional<Activity>& activity = all.steps[op.step];
+  if (!activity) {
+    activity = {{op.start, op.end}, index};
+    return;
+  }
+  activity->time.end = std::max(activity->time.end, op.end);
+  if (op.start < activity->time.begin) {
+    activity->time.begin = op.start;
+    activity->first = index;
   }
 }
 
@@ -110,8 +145,11 @@ Collected collect(const Timeline& timeline, std::uint16_t device) {
     if (!has_times(op)) continue;
     if (!is_copy(op.kind)) add_activity(op, i, all);
     if (op.kind == OperationKind::kCopyH2D && op.step != kNoStep) {
-      all.h2d_ends[op.step].push_back(op.end);
+      all.h2d_ends.push_back({op.step, op.end});
     }
+  }
+  if (!std::ranges::is_sorted(all.h2d_ends, {}, &CopyEnd::step)) {
+    std::ranges::stable_sort(all.h2d_ends, {}, &CopyEnd::step);
   }
   return all;
 }
@@ -146,7 +184,7 @@ std::vector<Nanos> dependencies_end(const Timeline& timeline) {
 
 IdleCauses split_idle(const Timeline& timeline, const Collected& all) {
   std::vector<Activity> activities = all.outside;
-  for (const auto& [step, activity] : all.steps) activities.push_back(activity);
+  for (const auto& [step, activity] : all.steps) activities.push_back(*activity);
   std::sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
     return a.time.begin != b.time.begin ? a.time.begin < b.time.begin : a.first < b.first;
   });
@@ -166,10 +204,9 @@ IdleCauses split_idle(const Timeline& timeline, const Collected& all) {
       };
       idle.host += advance(first.issue_end);
       Nanos copied = 0;
-      if (const auto copies = all.h2d_ends.find(first.step); copies != all.h2d_ends.end()) {
-        for (const Nanos end : copies->second) {
-          if (end <= begin) copied = std::max(copied, end);
-        }
+      const auto copies = std::ranges::equal_range(all.h2d_ends, first.step, {}, &CopyEnd::step);
+      for (const CopyEnd& copy : copies) {
+        if (copy.end <= begin) copied = std::max(copied, copy.end);
       }
       idle.copy += advance(copied);
       idle.dependency += advance(dependencies[activity.first]);
@@ -194,9 +231,9 @@ Metrics measure(const Timeline& timeline, std::uint16_t device) {
   std::vector<Nanos> step_times;
   Nanos last_end = 0;
   for (const auto& [step, activity] : all.steps) {
-    if (!active.empty()) step_times.push_back(activity.time.end - last_end);
-    last_end = activity.time.end;
-    active.push_back(activity.time);
+    if (!active.empty()) step_times.push_back(activity->time.end - last_end);
+    last_end = activity->time.end;
+    active.push_back(activity->time);
   }
   for (const Activity& activity : all.outside) active.push_back(activity.time);
   merge(active);

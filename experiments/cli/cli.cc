@@ -33,6 +33,8 @@ constexpr const char* kExamples = R"(Examples:
       and three of its steps, stream by stream, as wide as the terminal
   syncopate run configs/ulysses/w2.yaml
       sequence-parallel attention on two GPUs in virtual time, in bands of heads that overlap or not
+  syncopate sweep configs/sweeps/batch_size.yaml
+      batch sizes and strategies in virtual time, and a table of all of them
   syncopate check runs/demo/async_cpu-cpu
       the races of a finished run
   syncopate calibrate --runtime cpu --out mine.yaml
@@ -61,6 +63,25 @@ with output.tokens, and trace.json.gz with output.trace or --trace: open it in h
 or with tools for traces of PyTorch. output.window limits it to some steps, as in --set output.window=[100,120]; on cuda,
 output.kernels adds each kernel and CUDA call. A timeline is as wide as the terminal, or as COLUMNS
 says; NO_COLOR takes its colours away.)";
+
+constexpr const char* kSweepExamples =
+    R"(Examples:
+  syncopate sweep configs/sweeps/batch_size.yaml
+      every point in virtual time, on all cores; the table is runs/sweeps/batch_size-sim/results.csv
+  syncopate sweep configs/sweeps/batch_size.yaml --dry-run
+      the points, and those that a constraint drops; nothing runs
+  syncopate sweep configs/sweeps/batch_size.yaml --runtime cpu --resume
+      measured on threads, one point at a time; what an earlier call finished is not run again
+  syncopate sweep configs/sweeps/batch_size.yaml --shard $SLURM_ARRAY_TASK_ID/8 --out SHARED/batch
+      in a Slurm job with --array=1-8; the last shard to finish writes the table
+
+A sweep's folder holds manifest.json (the points, and what ran them), results.csv and results.json,
+and in points/ a folder of each finished point, as run leaves it. Logs and tables of steps are
+written where the sweep or --set asks for them, as in --set output.tables=on.
+docs/config.md says what stands in a sweep's file.
+
+Exit status: 0 done; 2 wrong command line or sweep, nothing written; 3 a point failed, and has its
+error as its row, or there was no room.)";
 
 constexpr const char* kCheckExamples = R"(Examples:
   syncopate check runs/hash/unordered-sim
@@ -126,6 +147,34 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
                 "Write a trace for Perfetto: sets output.trace, and output.log which it needs");
   run->footer(kRunExamples);
 
+  SweepArguments sweeping;
+  CLI::App* sweep_command =
+      app.add_subcommand("sweep", "Run a configuration with many values, into one table");
+  sweep_command->add_option("SWEEP", sweeping.files, "Files of sweeps")->required();
+  sweep_command->add_option("--runtime", sweeping.runtime,
+                            "sim, cpu or cuda, in place of the base's");
+  sweep_command->add_option("--set", sweeping.sets, "As for run, in every point")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  sweep_command->add_option("--out", sweeping.out,
+                            "Folder of the sweep, or of the sweeps if there are several "
+                            "(default: runs/<its folder>/<sweep>-<runtime>)");
+  sweep_command
+      ->add_option("--jobs", sweeping.jobs,
+                   "Points at a time (default: of virtual time one a core, else one)")
+      ->check(CLI::Range(1U, 4096U));
+  CLI::Option* resume =
+      sweep_command->add_flag("--resume", sweeping.resume, "Keep the points that are finished");
+  CLI::Option* replace =
+      sweep_command->add_flag("--force", sweeping.force, "Remove a sweep that is there first");
+  CLI::Option* shard = sweep_command->add_option(
+      "--shard", sweeping.shard, "Only every N-th point, from the I-th on; keeps those finished");
+  shard->type_name("I/N");
+  replace->excludes(resume)->excludes(shard);
+  sweep_command->add_flag("--dry-run", sweeping.dry_run,
+                          "Check everything, print the points, and write nothing");
+  sweep_command->footer(kSweepExamples);
+
   std::string folder;
   CLI::App* check = app.add_subcommand("check", "Find the races of a finished run");
   check->add_option("RUN", folder, "A run's folder")->required();
@@ -145,10 +194,10 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   calibrate->add_option("--out", calibration.out, "The profile's file")->required();
   calibrate->add_flag("--force", calibration.force, "Replace the file if it is there");
   calibrate->footer(kCalibrateNotes);
-  for (int i = 0; i < argc; ++i) {
-    calibration.command_line +=
-        fmt::format("{}{}", i == 0 ? "" : " ", i == 0 ? "syncopate" : argv[i]);
-  }
+  std::string command_line = "syncopate";
+  for (int i = 1; i < argc; ++i) command_line += fmt::format(" {}", argv[i]);
+  calibration.command_line = command_line;
+  sweeping.command_line = command_line;
 
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
@@ -182,6 +231,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
     return kUsageError;
   }
   if (*run) return run_configs(arguments);
+  if (*sweep_command) return sweep(sweeping);
   if (*check) return check_run(folder, all);
   if (*calibrate) return calibrate_machine(calibration);
   if (*list_command) return list();

@@ -42,6 +42,23 @@ int list();
 /// both.
 int print_schema(bool of_profile, bool as_markdown);
 
+struct SweepArguments {
+  std::vector<std::string> files;
+  std::optional<std::string> runtime;
+  std::vector<std::string> sets;
+  std::optional<std::string> out;    ///< None: runs/<folder>/<sweep>-<runtime>.
+  unsigned jobs = 0;                 ///< 0: as many as there are cores, of measured points one.
+  std::optional<std::string> shard;  ///< "I/N".
+  bool resume = false;
+  bool force = false;
+  bool dry_run = false;
+  std::string command_line;  ///< As it was given, for the manifest.
+};
+
+/// All sweeps are read and checked, and their targets looked at, before the first point runs. A
+/// point that fails is a row of the table, and the status says so.
+int sweep(const SweepArguments& arguments);
+
 /// Of `calibrate`, as `run` has them where the names are the same.
 struct CalibrateArguments {
   std::string config;  ///< Whose model and limits; empty: the demo's.

@@ -16,6 +16,7 @@
 #include "experiments/cli/progress.h"
 #include "experiments/cli/run_table.h"
 #include "experiments/cli/terminal.h"
+#include "experiments/run/profile_ranges.h"
 #include "experiments/run/report.h"
 #include "experiments/run/run.h"
 #include "experiments/run/run_folder.h"
@@ -44,27 +45,14 @@ void report_refusals(const Job& job, const BatchingResult& result) {
 
 /// Once a run: the first step for which the profile's terms are a guess.
 void warn_outside_ranges(const Job& job, const BatchingResult& result) {
-  if (!job.config.profile || !job.config.profile->ranges) return;
-  const ProfileRanges& ranges = *job.config.profile->ranges;
-  std::size_t outside = 0;
-  std::string first;
-  for (std::size_t i = 0; i < result.steps.size(); ++i) {
-    const batching::StepRecord& step = result.steps[i];
-    if (step.rows <= ranges.rows && step.tokens <= ranges.tokens &&
-        step.kv_tokens <= ranges.kv_tokens) {
-      continue;
-    }
-    if (outside++ == 0) {
-      first = fmt::format("step {}, with {} rows, {} tokens and {} KV tokens", i, step.rows,
-                          step.tokens, step.kv_tokens);
-    }
-  }
-  if (outside == 0) return;
+  const auto outside = steps_outside_profile(job.config, result);
+  if (!outside) return;
+  const batching::StepRecord& first = result.steps[outside->first];
   complain(
       "{}: warning: {} of {} steps are larger than any that profile {} was measured with; the "
-      "first is {}",
-      job.config.file.string(), outside, result.steps.size(), job.config.profile->profile.name,
-      first);
+      "first is step {}, with {} rows, {} tokens and {} KV tokens",
+      job.config.file.string(), outside->count, result.steps.size(),
+      job.config.profile->profile.name, outside->first, first.rows, first.tokens, first.kv_tokens);
 }
 
 /// Records of kernels for which there was no room.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "experiments/config/check.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
@@ -26,13 +28,14 @@ void resolve(UlyssesConfig& config, const std::filesystem::path& /*folder*/) {
 
 /// What variants that are auto are chosen by. Throws ConfigError where it says nothing of what they
 /// differ in.
-std::optional<ProfileFile> load_search_profile(const ResolvedConfig& resolved) {
+std::optional<ProfileFile> load_search_profile(const ResolvedConfig& resolved,
+                                               Profiles& profiles) {
   const auto* ulysses = std::get_if<UlyssesConfig>(&resolved.config);
   if (ulysses == nullptr) return {};
   const auto named = search_profile(*ulysses);
   if (!named) return {};
   const yaml::Where where = resolved.origins.find(named->key);
-  ProfileFile profile = load_profile(find_profile(named->name, resolved.file, where));
+  const ProfileFile& profile = profiles.find(named->name, resolved.file, where).profile;
   const sim::KernelCost& attention = profile.profile.kernel(runtime::Work::kAttention);
   if (!attention.waves && attention.per_attention_kpair_us == 0) {
     throw yaml::ConfigError(where, fmt::format("{}: profile '{}' does not say how long attention "
@@ -44,13 +47,49 @@ std::optional<ProfileFile> load_search_profile(const ResolvedConfig& resolved) {
 
 }  // namespace
 
+void set_runtime(yaml::Node& root, const yaml::Node& kind, const yaml::Where& where) {
+  yaml::set_at(root, "runtime.kind", kind, where);
+  if (kind.text == yaml::name_of(RuntimeKind::kSim)) return;
+  for (const char* key : {"profile", "effects", "chaos"}) root.find("runtime")->erase(key);
+}
+
+const Profiles::Found& Profiles::find(const std::string& name, const std::filesystem::path& config,
+                                      const yaml::Where& where) {
+  const std::pair key{std::filesystem::absolute(config).parent_path(), name};
+  const auto known = found_.find(key);
+  if (known != found_.end()) return known->second;
+  Found made{find_profile(name, config, where), {}};
+  made.profile = load_profile(made.file);
+  return found_.emplace(key, std::move(made)).first->second;
+}
+
+ResolvedConfig read_config(const yaml::Node& root, const std::filesystem::path& file) {
+  ResolvedConfig read;
+  read.file = file;
+  read.config = yaml::read<Config>(root, read.origins);
+  return read;
+}
+
+void resolve(ResolvedConfig& config, Profiles& profiles) {
+  check(config.config, config.origins);
+  if (const auto& name = runtime_of(config.config).profile) {
+    const Profiles::Found& found =
+        profiles.find(*name, config.file, config.origins.find("runtime.profile"));
+    config.profile_file = found.file;
+    config.profile = found.profile;
+  }
+  config.search_profile = load_search_profile(config, profiles);
+  const auto folder = std::filesystem::absolute(config.file).parent_path();
+  std::visit([&folder](auto& program) { resolve(program, folder); }, config.config);
+}
+
 ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& overrides) {
   yaml::Node root = yaml::load(file);
   if (overrides.runtime) {
-    yaml::assign(root, "runtime.kind=" + *overrides.runtime, "--runtime");
-    if (*overrides.runtime != yaml::name_of(RuntimeKind::kSim)) {
-      for (const char* key : {"profile", "effects", "chaos"}) root.find("runtime")->erase(key);
-    }
+    const yaml::Where place{std::make_shared<const std::string>("--runtime runtime.kind"), 0, 0};
+    yaml::Node kind = yaml::Node::scalar(*overrides.runtime);
+    kind.where = place;
+    set_runtime(root, kind, place);
   }
   for (const std::string& set : overrides.sets) yaml::assign(root, set);
 
@@ -59,19 +98,10 @@ ResolvedConfig load_config(const std::filesystem::path& file, const Overrides& o
     yaml::assign(root, "output.trace=true", "--trace");
   }
 
-  ResolvedConfig resolved;
-  resolved.file = file;
-  resolved.config = yaml::read<Config>(root, resolved.origins);
-  check(resolved.config, resolved.origins);
-
-  if (const auto& profile = runtime_of(resolved.config).profile) {
-    resolved.profile_file = find_profile(*profile, file, resolved.origins.find("runtime.profile"));
-    resolved.profile = load_profile(resolved.profile_file);
-  }
-  resolved.search_profile = load_search_profile(resolved);
-  const auto folder = std::filesystem::absolute(file).parent_path();
-  std::visit([&folder](auto& config) { resolve(config, folder); }, resolved.config);
-  return resolved;
+  ResolvedConfig config = read_config(root, file);
+  Profiles profiles;
+  resolve(config, profiles);
+  return config;
 }
 
 std::string to_yaml(const Config& config) { return yaml::dump(yaml::write(config)); }

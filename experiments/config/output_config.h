@@ -12,6 +12,7 @@ namespace syncopate::experiments {
 /// Of any program. A program with more to write extends it.
 struct OutputConfig {
   bool log = true;
+  bool tables = true;
   bool trace = false;
   bool kernels = false;
   std::optional<std::array<std::uint32_t, 2>> window;  ///< Of the trace: first and last step.
@@ -22,6 +23,7 @@ inline constexpr double kMaxStep = INT32_MAX;
 template <class V>
 void describe_log(V& v, OutputConfig& c) {
   v(yaml::key("log", "Record calls and accesses: for check, races and figures"), c.log);
+  v(yaml::key("tables", "Write steps.csv and requests.csv, or samples.csv"), c.tables);
 }
 
 template <class V>

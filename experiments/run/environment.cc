@@ -70,12 +70,9 @@ void add_seeds(Json& seeds, const UlyssesConfig& config) {
 
 }  // namespace
 
-Json environment(const ResolvedConfig& resolved) {
-  const RuntimeConfig& runtime = runtime_of(resolved.config);
+Json build_and_machine() {
   const auto now =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  Json seeds{{"runtime", runtime.seed}};
-  std::visit([&seeds](const auto& config) { add_seeds(seeds, config); }, resolved.config);
   Json out{{"program", "syncopate " SYNCOPATE_VERSION},
            {"revision", revision()},
            {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
@@ -91,10 +88,19 @@ Json environment(const ResolvedConfig& resolved) {
 #else
   out["libtorch"] = nullptr;
 #endif
-  out["runtime"] = yaml::name_of(runtime.kind);
+  static const std::string kProcessor = processor();  // read once: a sweep asks a thousand times
   out["system"] = system_name();
-  out["processor"] = processor();
+  out["processor"] = kProcessor;
   out["processor_threads"] = std::thread::hardware_concurrency();
+  return out;
+}
+
+Json environment(const ResolvedConfig& resolved) {
+  const RuntimeConfig& runtime = runtime_of(resolved.config);
+  Json seeds{{"runtime", runtime.seed}};
+  std::visit([&seeds](const auto& config) { add_seeds(seeds, config); }, resolved.config);
+  Json out = build_and_machine();
+  out["runtime"] = yaml::name_of(runtime.kind);
   out["gpu"] = runtime.kind == RuntimeKind::kCuda ? gpu() : Json(nullptr);
   out["profile"] = nullptr;
   if (resolved.profile) {

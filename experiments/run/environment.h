@@ -12,4 +12,7 @@ namespace syncopate::experiments {
 /// without one), seeds, and the time at which it was called.
 nlohmann::ordered_json environment(const ResolvedConfig& resolved);
 
+/// The part of it that no configuration changes: program, build, machine, and the time.
+nlohmann::ordered_json build_and_machine();
+
 }  // namespace syncopate::experiments

@@ -23,7 +23,10 @@ RequestLatency latency(const BatchingResult& run, const RequestRecord& request) 
 }
 
 std::vector<double> token_gaps(const BatchingResult& run) {
+  std::size_t tokens = 0;
+  for (const RequestRecord& request : run.requests) tokens += request.new_tokens();
   std::vector<double> gaps;
+  gaps.reserve(tokens);
   for (const RequestRecord& request : run.requests) {
     for (std::size_t i = 1; i < request.new_tokens(); ++i) {
       gaps.push_back(

@@ -48,16 +48,18 @@ analysis::TraceOptions trace_options(const Config& config, const RunResult& run)
 
 void write_program(RunFolder& folder, const Config& config, const RunResult& run,
                    const BatchingResult& batching) {
-  folder.write("steps.csv", steps_csv(batching, run.timeline));
-  folder.write("requests.csv", requests_csv(batching));
+  if (output_of(config).tables) {
+    folder.write("steps.csv", steps_csv(batching, run.timeline));
+    folder.write("requests.csv", requests_csv(batching));
+  }
   if (std::get<BatchingConfig>(config).output.tokens) {
     folder.write("tokens.json", Json(batching.tokens).dump() + '\n');
   }
 }
 
-void write_program(RunFolder& folder, const Config& /*config*/, const RunResult& /*run*/,
+void write_program(RunFolder& folder, const Config& config, const RunResult& /*run*/,
                    const UlyssesResult& ulysses) {
-  folder.write("samples.csv", samples_csv(ulysses));
+  if (output_of(config).tables) folder.write("samples.csv", samples_csv(ulysses));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ nlohmann::ordered_json metrics(const RunResult& run);
 
 /// Puts a run's files into `folder`, without committing it: config.yaml (and profile.yaml, to which
 /// it points: together they run the same again), environment.json, metrics.json,
-/// timeline.json when the run was logged, and with output.trace trace.json.gz. Of the batching
-/// program steps.csv, requests.csv, and with output.tokens tokens.json (an array of token ids a
-/// request, prompts not included); of the Ulysses program samples.csv.
+/// timeline.json when the run was logged, and with output.trace trace.json.gz. With output.tables
+/// steps.csv and requests.csv of the batching program, samples.csv of the Ulysses program. With
+/// output.tokens tokens.json (an array of token ids a request, prompts not included).
 void write_run(RunFolder& folder, const ResolvedConfig& config, const RunResult& run,
                const nlohmann::ordered_json& metrics);
 

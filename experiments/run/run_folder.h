@@ -16,10 +16,20 @@ class RunFolderError : public runtime::Error {
   using Error::Error;
 };
 
+/// The file system has no room left.
+class DiskFullError : public RunFolderError {
+  using RunFolderError::RunFolderError;
+};
+
 /// The target exists and may not be replaced.
 class RunFolderExistsError : public RunFolderError {
   using RunFolderError::RunFolderError;
 };
+
+/// Throws "cannot WHAT PATH: ..." of an errno: DiskFullError where that says so, else
+/// RunFolderError.
+[[noreturn]] void throw_folder_error(std::string_view what, const std::filesystem::path& path,
+                                     int error);
 
 /// Throws RunFolderExistsError unless a run may be written to `target`: it does not exist, or is
 /// empty, or `force` is set and it is a run's folder. Nothing else is ever replaced. Throws
@@ -32,7 +42,8 @@ void check_target(const std::filesystem::path& target, bool force);
 class RunFolder {
  public:
   /// Throws as check_target() does, and RunFolderError when the hidden folder cannot be made.
-  RunFolder(const std::filesystem::path& target, bool force);
+  RunFolder(const std::filesystem::path& target, bool force,
+            Abandoned abandoned = Abandoned::kRemove);
   /// Without commit(): removes what was written.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;

@@ -18,6 +18,8 @@
 //   std::optional<T>                              T, or null
 //   std::vector<T>                                a list
 //   std::array<T, N> without a describe()         a list of N items
+//   FreeMap<T>                                    a map whose keys are the file's own
+//   Node                                          anything
 //   a struct with describe()                      a map; with `using Shorthand = S` and a
 //                                                 constructor from S, also a lone S
 //   std::variant<A, B, …> of structs with kKind   a map whose key `kind` says which (see kTagOf)
@@ -28,10 +30,13 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
+
+#include "experiments/yaml/where.h"
 
 namespace syncopate::experiments::yaml {
 
@@ -102,6 +107,22 @@ inline constexpr bool kIsArray<std::array<T, N>> = true;
 /// An array may also be a map with a name for each item, if it has a describe().
 template <class T>
 concept FixedList = kIsArray<T> && !Described<T>;
+
+/// Keys that no description knows, each with its place, in the order of the file.
+template <class T>
+struct FreeMap {
+  struct Entry {
+    std::string key;
+    Where where;  ///< Of the key.
+    T value;
+  };
+  std::vector<Entry> entries;
+};
+
+template <class T>
+inline constexpr bool kIsFreeMap = false;
+template <class T>
+inline constexpr bool kIsFreeMap<FreeMap<T>> = true;
 
 /// A variant that is told apart by a key, kTagOf.
 template <class T>

@@ -11,6 +11,11 @@ using Json = nlohmann::ordered_json;
 
 Json literal(const Node& node) {
   if (node.kind == Node::Kind::kNull) return nullptr;
+  if (node.kind == Node::Kind::kList) {
+    Json list = Json::array();
+    for (const Node& item : node.items) list.push_back(literal(item));
+    return list;
+  }
   if (node.kind != Node::Kind::kScalar) return Json::object();
   if (node.quoted) return node.text;
   Json number = Json::parse(node.text, nullptr, false);
@@ -82,6 +87,10 @@ Json schema_of_value(const Shape& shape) {
       return {{"type", "string"}};
     case Shape::Kind::kChoice:
       return choice(shape);
+    case Shape::Kind::kAny:
+      return Json::object();
+    case Shape::Kind::kFreeMap:
+      return {{"type", "object"}, {"additionalProperties", schema(shape.options.at(0))}};
     case Shape::Kind::kList:
       return schema_of_list(shape);
     case Shape::Kind::kMap:

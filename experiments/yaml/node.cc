@@ -82,30 +82,52 @@ Node& step_into(Node& node, std::string_view part, const Where& where, std::stri
 
 }  // namespace
 
+namespace {
+
+void set_below(Node& node, std::string_view path, std::size_t begin, const Node& value,
+               const Where& where) {
+  if (begin > path.size()) {
+    node = value;
+    return;
+  }
+  const auto end = std::min(path.find('.', begin), path.size());
+  const std::string_view part = path.substr(begin, end - begin);
+  const std::string_view so_far = begin == 0 ? "the file" : path.substr(0, begin - 1);
+  if (part != "*") {
+    return set_below(step_into(node, part, where, so_far), path, end + 1, value, where);
+  }
+  if (node.kind != Node::Kind::kList) {
+    throw ConfigError(
+        where, fmt::format("'*' is every item of a list, and {} is none in the file", so_far));
+  }
+  for (Node& item : node.items) set_below(item, path, end + 1, value, where);
+}
+
+}  // namespace
+
+bool is_path(std::string_view text) {
+  return !text.empty() && text.front() != '.' && text.back() != '.' &&
+         text.find("..") == std::string_view::npos;
+}
+
+void set_at(Node& root, std::string_view path, const Node& value, const Where& where) {
+  set_below(root, path, 0, value, where);
+}
+
 void assign(Node& root, std::string_view assignment, std::string_view option) {
   const auto make_where = [](std::string source) {
     return Where{std::make_shared<const std::string>(std::move(source)), 0, 0};
   };
   const auto equals = assignment.find('=');
   const std::string_view path = assignment.substr(0, equals);
-  const bool bad_path = path.empty() || path.front() == '.' || path.back() == '.' ||
-                        path.find("..") != std::string_view::npos;
-  if (equals == std::string_view::npos || bad_path) {
+  if (equals == std::string_view::npos || !is_path(path)) {
     throw ConfigError(make_where(fmt::format("{} {}", option, assignment)),
                       "expected PATH=VALUE, as in strategy.slots=2");
   }
   const Where where = make_where(fmt::format("{} {}", option, path));
   Node value = parse(std::string(assignment.substr(equals + 1)), *where.source);
   set_places(value, where);
-
-  Node* node = &root;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const auto end = std::min(path.find('.', begin), path.size());
-    node = &step_into(*node, path.substr(begin, end - begin), where,
-                      begin == 0 ? "the file" : path.substr(0, begin - 1));
-    begin = end + 1;
-  }
-  *node = std::move(value);
+  set_at(root, path, value, where);
 }
 
 }  // namespace syncopate::experiments::yaml

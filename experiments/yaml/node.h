@@ -54,9 +54,15 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 Node load(const std::filesystem::path& file);
 Node parse(std::string text, std::string source);
 
-/// Sets one value from "a.b=value" as if it stood in the file. Missing maps on the way are made; a
-/// number names a list's item. `option` is what the user typed before the assignment ("--set"),
-/// and becomes the value's place together with the path.
+/// Whether `text` can be a path, as "a.b".
+bool is_path(std::string_view text);
+
+/// Sets the value at a path as if it stood in the file. Missing maps on the way are made, and get
+/// `where` as their place; a number names a list's item, "*" all of them. Throws ConfigError.
+void set_at(Node& root, std::string_view path, const Node& value, const Where& where);
+
+/// Sets one value from "a.b=value", as set_at() does. `option` is what the user typed before the
+/// assignment ("--set"), and becomes the value's place together with the path.
 void assign(Node& root, std::string_view assignment, std::string_view option = "--set");
 
 /// What to say about the value at a path ("strategy.slots", "requests[3]") in a comment.

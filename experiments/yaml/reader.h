@@ -84,6 +84,17 @@ class Reader {
     } else if constexpr (FixedList<T>) {
       expect_list_of(at, out.size());
       for (std::size_t i = 0; i < out.size(); ++i) read(at.item(i), out[i]);
+    } else if constexpr (std::same_as<T, Node>) {
+      out = at.node;
+    } else if constexpr (kIsFreeMap<T>) {
+      expect_map(at);
+      out.entries.clear();
+      for (const Node::Entry& entry : at.node.entries) {
+        auto& made = out.entries.emplace_back();
+        made.key = entry.key;
+        made.where = entry.where;
+        read(Cursor{entry.value, at.path_of(entry.key), at.key}, made.value);
+      }
     } else if constexpr (kIsMapOrList<T>) {
       if (at.node.kind == Node::Kind::kList) {
         read(at, out.template emplace<1>());

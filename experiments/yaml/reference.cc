@@ -26,7 +26,8 @@ std::string either(const Shape& shape) {
 std::string type_of_list(const Shape& shape) {
   const Shape& item = shape.options.at(0);
   const std::string name = shape.length ? fmt::format("list of {}", *shape.length) : "list";
-  const bool plain = item.is_scalar() || item.kind == Shape::Kind::kList;
+  const bool plain =
+      item.is_scalar() || item.kind == Shape::Kind::kList || item.kind == Shape::Kind::kFreeMap;
   return plain ? fmt::format("{}, each: {}", name, type(item)) : name + " of maps";
 }
 
@@ -42,6 +43,10 @@ std::string type_of_value(const Shape& shape) {
       return "text";
     case Shape::Kind::kChoice:
       return "a name";
+    case Shape::Kind::kAny:
+      return "any value";
+    case Shape::Kind::kFreeMap:
+      return "map from keys of the configuration; to each: " + type(shape.options.at(0));
     case Shape::Kind::kList:
       return type_of_list(shape);
     case Shape::Kind::kMap:

@@ -26,10 +26,12 @@ struct Shape {
     kNumber,
     kText,
     kChoice,  ///< One of `choices`.
-    kList,    ///< Of options[0].
-    kMap,     ///< With `fields`.
-    kTagged,  ///< A map whose key `tag_key` says which of `options`, each a map with a `tag`.
-    kEither,  ///< One of `options`, told apart by their form: scalar, list or map.
+    kAny,
+    kList,     ///< Of options[0].
+    kMap,      ///< With `fields`.
+    kFreeMap,  ///< With keys of the file's own, to options[0].
+    kTagged,   ///< A map whose key `tag_key` says which of `options`, each a map with a `tag`.
+    kEither,   ///< One of `options`, told apart by their form: scalar, list or map.
   };
   struct Choice {
     std::string name, doc;
@@ -46,7 +48,8 @@ struct Shape {
   std::string tag_key;  ///< Of a kTagged and its options.
   Choice tag;           ///< Of a kTagged's option.
 
-  bool is_scalar() const { return kind <= Kind::kChoice; }
+  /// Or anything: no type of its own is needed to say what may stand there.
+  bool is_scalar() const { return kind <= Kind::kAny; }
 };
 
 struct Shape::Field {
@@ -161,6 +164,12 @@ Shape shape_of(const Key& key, T& value) {
     typename T::value_type made{};
     shape.kind = Shape::Kind::kList;
     shape.length = std::tuple_size_v<T>;
+    shape.options.push_back(shape_of(key, made));
+  } else if constexpr (std::same_as<T, Node>) {
+    shape.kind = Shape::Kind::kAny;
+  } else if constexpr (kIsFreeMap<T>) {
+    std::remove_cvref_t<decltype(value.entries.front().value)> made{};
+    shape.kind = Shape::Kind::kFreeMap;
     shape.options.push_back(shape_of(key, made));
   } else if constexpr (kIsMapOrList<T>) {
     shape = detail::map_or_list_shape(key, value);

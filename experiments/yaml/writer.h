@@ -42,6 +42,12 @@ Node write(const T& value) {
     Node list = Node::list();
     for (const auto& item : value) list.items.push_back(write(item));
     return list;
+  } else if constexpr (std::same_as<T, Node>) {
+    return value;
+  } else if constexpr (kIsFreeMap<T>) {
+    Node map = Node::map();
+    for (const auto& entry : value.entries) map.add(entry.key, write(entry.value));
+    return map;
   } else if constexpr (kIsMapOrList<T>) {
     return std::visit([](const auto& alternative) { return write(alternative); }, value);
   } else if constexpr (kIsTagged<T>) {
