@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "experiments/config/expression.h"
@@ -283,13 +283,23 @@ class Planner {
       refuse_point(error, point);
     }
     name_point(point);
-    const auto [first, added] = by_name_.emplace(point.name, plan_.points.size());
-    if (!added) {
-      throw yaml::ConfigError(
-          settings.back().value.where,
-          fmt::format("two points are the same: {}", describe_point(plan_.keys, point.values)));
-    }
+    if (!names_.insert(point.name).second) refuse_same(settings, point);
     plan_.points.push_back(std::move(point));
+  }
+
+  /// Tells it at the second of two equal values, where that is the reason.
+  [[noreturn]] void refuse_same(const Settings& settings, const SweepPoint& point) const {
+    yaml::Where where = settings.front().where;
+    for (const Choices& choices : axes_) {
+      std::unordered_set<std::string> seen;
+      for (const Settings& choice : choices) {
+        std::string text;
+        for (const Setting& setting : choice) text += setting.key + flow_text(setting.value) + '\n';
+        if (!seen.insert(text).second) where = choice.front().value.where;
+      }
+    }
+    throw yaml::ConfigError(where, fmt::format("two points are the same: {}",
+                                               describe_point(plan_.keys, point.values)));
   }
 
   /// What is right for one key may be wrong for a combination.
@@ -314,17 +324,11 @@ class Planner {
     if (config().repeats.count > 1) varied += fmt::format(",repeat={}", point.repeat);
     Hash hash;
     hash.add(to_yaml(point.config.config));
-    hash.add(profile_text(point.config.profile));
-    hash.add(profile_text(point.config.search_profile));
+    for (const auto* profile : {&point.config.profile, &point.config.search_profile}) {
+      hash.add(*profile ? to_yaml(**profile) : "");
+    }
     hash.add(fmt::format("{}", point.repeat));
     point.name = fmt::format("{}-{:016x}", varied.substr(0, kMostBytes), hash.value());
-  }
-
-  /// Written out once a profile: what a name stands for is the same for all points.
-  const std::string& profile_text(const std::optional<ProfileFile>& profile) {
-    std::string& text = profile_texts_[profile ? profile->profile.name : ""];
-    if (text.empty() && profile) text = to_yaml(*profile);
-    return text;
   }
 
   SweepPlan plan_;
@@ -332,8 +336,7 @@ class Planner {
   std::vector<Expression> constraints_;
   yaml::Node root_;  ///< The base, with what all points have.
   Profiles profiles_;
-  std::unordered_map<std::string, std::string> profile_texts_;
-  std::unordered_map<std::string, std::size_t> by_name_;
+  std::unordered_set<std::string> names_;
 };
 
 }  // namespace

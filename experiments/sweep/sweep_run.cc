@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -57,9 +58,10 @@ class SweepRun {
     run_all(measured, options_.jobs == 0 ? 1 : options_.jobs);
     outcome_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    for (auto& rows : rows_) {
-      if (rows.empty()) ++outcome_.left;
-      std::ranges::move(rows, std::back_inserter(outcome_.rows));
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      // Another shard may have finished it meanwhile: whoever is last sees all of them.
+      if (rows_[i].empty() && !keep_finished(i)) ++outcome_.left;
+      std::ranges::move(rows_[i], std::back_inserter(outcome_.rows));
     }
     return std::move(outcome_);
   }
