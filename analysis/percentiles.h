@@ -60,4 +60,38 @@ Distribution<T> distribution(std::vector<T> values) {
   return result;
 }
 
+/// A value that was measured `count` times.
+template <class T>
+struct Weighted {
+  T value{};
+  std::size_t count = 1;
+};
+
+/// Of every value as often as it was measured.
+template <class T>
+Distribution<T> distribution(std::vector<Weighted<T>> values) {
+  Distribution<T> result;
+  std::erase_if(values, [](const Weighted<T>& value) { return value.count == 0; });
+  if (values.empty()) return result;
+  std::ranges::sort(values, {}, &Weighted<T>::value);
+  double sum = 0.0;
+  for (const auto& [value, count] : values) {
+    result.count += count;
+    sum += static_cast<double>(value) * static_cast<double>(count);
+  }
+  result.mean = sum / static_cast<double>(result.count);
+  const auto at_rank = [&](double p) {
+    const std::size_t rank = nearest_rank(p, result.count);
+    std::size_t before = 0;
+    auto at = values.begin();
+    while (before + at->count <= rank) before += (at++)->count;
+    return at->value;
+  };
+  result.p50 = at_rank(50);
+  result.p90 = at_rank(90);
+  result.p99 = at_rank(99);
+  result.max = values.back().value;
+  return result;
+}
+
 }  // namespace syncopate::analysis

@@ -15,6 +15,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/run/run_folder.h"
+#include "experiments/sweep/comparison.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/nearest.h"
 
@@ -35,6 +36,8 @@ constexpr const char* kExamples = R"(Examples:
       sequence-parallel attention on two GPUs in virtual time, in bands of heads that overlap or not
   syncopate sweep configs/sweeps/batch_size.yaml
       batch sizes and strategies in virtual time, and a table of all of them
+  syncopate compare runs/post/sync-sim runs/post/async-sim
+      how their figures differ
   syncopate check runs/demo/async_cpu-cpu
       the races of a finished run
   syncopate calibrate --runtime cpu --out mine.yaml
@@ -82,6 +85,20 @@ docs/config.md says what stands in a sweep's file.
 
 Exit status: 0 done; 2 wrong command line or sweep, nothing written; 3 a point failed, and has its
 error as its row, or there was no room.)";
+
+constexpr const char* kCompareExamples =
+    R"(Examples:
+  syncopate compare runs/post/sync-sim runs/post/async-sim
+      two runs: what they were told, and their figures
+  syncopate compare runs/sweeps/batch_size-sim runs/sweeps/batch_size-cpu
+      two sweeps, point by point: by default by all that is varied in them
+  syncopate compare A B --by strategy.kind --figure step_mean_ms --figure ttft_p99_ms
+      all rows of one strategy taken together
+  syncopate compare A B --format markdown
+
+Rows that agree in the keys are repeats: A and B are their means, and the interval holds 95 % of the
+ratios of 2,000 resamplings of both (a bootstrap, whose seed is fixed). Beyond noise: it does not
+hold 1. Figures are columns of results.csv. Standard error says what only one of the two has.)";
 
 constexpr const char* kCheckExamples = R"(Examples:
   syncopate check runs/hash/unordered-sim
@@ -175,6 +192,24 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
                           "Check everything, print the points, and write nothing");
   sweep_command->footer(kSweepExamples);
 
+  CompareArguments comparing;
+  CLI::App* compare_command =
+      app.add_subcommand("compare", "Print the differences between two runs or sweeps");
+  compare_command->add_option("A", comparing.a, "A run's folder, or a sweep's")->required();
+  compare_command->add_option("B", comparing.b, "Another")->required();
+  compare_command
+      ->add_option("--by", comparing.by,
+                   "Compare rows that agree in this column; repeat for more (default: in all that "
+                   "is varied)")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  compare_command->add_option("--figure", comparing.figures, "A column to compare; repeat for more")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false);
+  compare_command->add_option("--format", comparing.format, "table, markdown or csv")
+      ->check(CLI::IsMember({"table", "markdown", "csv"}));
+  compare_command->footer(kCompareExamples);
+
   std::string folder;
   CLI::App* check = app.add_subcommand("check", "Find the races of a finished run");
   check->add_option("RUN", folder, "A run's folder")->required();
@@ -232,6 +267,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   }
   if (*run) return run_configs(arguments);
   if (*sweep_command) return sweep(sweeping);
+  if (*compare_command) return compare_results(comparing);
   if (*check) return check_run(folder, all);
   if (*calibrate) return calibrate_machine(calibration);
   if (*list_command) return list();
@@ -260,6 +296,8 @@ int run(int argc, const char* const* argv) {
   } catch (const RunFolderError& error) {  // before any run: no run can be put there
     return report(error.what(), kUsageError);
   } catch (const NoRunError& error) {
+    return report(error.what(), kUsageError);
+  } catch (const ComparisonError& error) {
     return report(error.what(), kUsageError);
   } catch (const RefusedError& error) {
     return report(error.what(), kUsageError);

@@ -59,6 +59,17 @@ struct SweepArguments {
 /// point that fails is a row of the table, and the status says so.
 int sweep(const SweepArguments& arguments);
 
+struct CompareArguments {
+  std::string a;
+  std::string b;
+  std::vector<std::string> by;
+  std::vector<std::string> figures;  ///< Empty: those that are looked at first.
+  std::string format = "table";      ///< table, markdown or csv.
+};
+
+/// Prints what differs between two runs or sweeps. Throws ComparisonError.
+int compare_results(const CompareArguments& arguments);
+
 /// Of `calibrate`, as `run` has them where the names are the same.
 struct CalibrateArguments {
   std::string config;  ///< Whose model and limits; empty: the demo's.

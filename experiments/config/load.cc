@@ -28,8 +28,7 @@ void resolve(UlyssesConfig& config, const std::filesystem::path& /*folder*/) {
 
 /// What variants that are auto are chosen by. Throws ConfigError where it says nothing of what they
 /// differ in.
-std::optional<ProfileFile> load_search_profile(const ResolvedConfig& resolved,
-                                               Profiles& profiles) {
+std::optional<ProfileFile> load_search_profile(const ResolvedConfig& resolved, Profiles& profiles) {
   const auto* ulysses = std::get_if<UlyssesConfig>(&resolved.config);
   if (ulysses == nullptr) return {};
   const auto named = search_profile(*ulysses);

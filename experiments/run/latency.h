@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/percentiles.h"
 #include "experiments/run/batching_result.h"
 
 namespace syncopate::experiments {
@@ -17,7 +18,7 @@ struct RequestLatency {
 /// Of a request that has at least one token.
 RequestLatency latency(const BatchingResult& run, const RequestRecord& request);
 
-/// Gaps between successive tokens of every request, milliseconds.
-std::vector<double> token_gaps(const BatchingResult& run);
+/// Gaps between successive tokens of every request, milliseconds. Rows of one step have the same.
+std::vector<analysis::Weighted<double>> token_gaps(const BatchingResult& run);
 
 }  // namespace syncopate::experiments

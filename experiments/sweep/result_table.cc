@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace syncopate::experiments {
@@ -46,12 +47,12 @@ Json flat(const Json& value) {
   return out;
 }
 
-void add_figures(ResultRow& row, std::size_t first, const Json& figures, Of of) {
+void add_figures(ResultRow& row, const Json& figures, Of of) {
   const auto& columns = figure_columns();
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].of != of) continue;
     const Json::json_pointer pointer{std::string(columns[i].pointer)};
-    if (figures.contains(pointer)) row[first + i] = flat(figures.at(pointer));
+    if (figures.contains(pointer)) row[i] = flat(figures.at(pointer));
   }
 }
 
@@ -127,6 +128,20 @@ const std::vector<FigureColumn>& figure_columns() {
   return kColumns;
 }
 
+std::vector<ResultRow> figure_rows(const Json& figures) {
+  ResultRow row(figure_columns().size());
+  add_figures(row, figures, Of::kRun);
+  if (!figures.contains("ulysses")) {
+    add_figures(row, figures, Of::kBatching);
+    return {std::move(row)};
+  }
+  std::vector<ResultRow> rows;
+  for (const Json& variant : figures.at("ulysses").at("variants")) {
+    add_figures(rows.emplace_back(row), variant, Of::kVariant);
+  }
+  return rows;
+}
+
 ResultTable::ResultTable(const SweepPlan& plan)
     : plan_(plan), columns_(std::begin(kFront), std::end(kFront)) {
   columns_.insert(columns_.end(), std::begin(kKeys), std::end(kKeys));
@@ -158,16 +173,11 @@ ResultRow ResultTable::begin_row(std::size_t number, const char* status) const {
 }
 
 std::vector<ResultRow> ResultTable::rows(std::size_t number, const Json& figures) const {
-  ResultRow row = begin_row(number, "ok");
-  add_figures(row, first_figure_, figures, Of::kRun);
-  if (!figures.contains("ulysses")) {
-    add_figures(row, first_figure_, figures, Of::kBatching);
-    return {std::move(row)};
-  }
+  const ResultRow front = begin_row(number, "ok");
   std::vector<ResultRow> rows;
-  for (const Json& variant : figures.at("ulysses").at("variants")) {
-    rows.push_back(row);
-    add_figures(rows.back(), first_figure_, variant, Of::kVariant);
+  for (const ResultRow& cells : figure_rows(figures)) {
+    ResultRow& row = rows.emplace_back(front);
+    std::ranges::copy(cells, row.begin() + static_cast<std::ptrdiff_t>(first_figure_));
   }
   return rows;
 }

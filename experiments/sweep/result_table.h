@@ -23,6 +23,10 @@ struct FigureColumn {
 };
 const std::vector<FigureColumn>& figure_columns();
 
+/// The cells of figure_columns(): one row, or of the Ulysses program one for each variant.
+/// `figures` is a metrics.json.
+std::vector<ResultRow> figure_rows(const nlohmann::ordered_json& figures);
+
 /// Names and rows, as results.csv and results.json have them.
 class ResultTable {
  public:
