@@ -117,7 +117,7 @@ constexpr const char* kSchemaExamples = R"(Examples:
       then, as a configuration's first line, for editors with the YAML language server:
       # yaml-language-server: $schema=./syncopate.schema.json
   syncopate schema --profile > profile.schema.json
-      the same for hardware profiles
+      the same for hardware profiles; --sweep for sweeps
   syncopate schema --markdown
       docs/config.md)";
 
@@ -239,13 +239,17 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   list_command->footer(kListExamples);
 
   bool of_profile = false;
+  bool of_sweep = false;
   bool as_markdown = false;
   CLI::App* schema =
       app.add_subcommand("schema", "The JSON Schema of a configuration, for editors and checkers");
   CLI::Option* profile_flag =
       schema->add_flag("--profile", of_profile, "Of a hardware profile instead");
-  schema->add_flag("--markdown", as_markdown, "A page that documents every key of both")
-      ->excludes(profile_flag);
+  CLI::Option* sweep_flag = schema->add_flag("--sweep", of_sweep, "Of a sweep instead");
+  sweep_flag->excludes(profile_flag);
+  schema->add_flag("--markdown", as_markdown, "A page that documents every key of all three")
+      ->excludes(profile_flag)
+      ->excludes(sweep_flag);
   schema->footer(kSchemaExamples);
   app.footer(kExamples);  // last: a command would take it over as its own
 
@@ -271,7 +275,12 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   if (*check) return check_run(folder, all);
   if (*calibrate) return calibrate_machine(calibration);
   if (*list_command) return list();
-  if (*schema) return print_schema(of_profile, as_markdown);
+  if (*schema && as_markdown) return print_reference();
+  if (*schema) {
+    return print_schema(of_profile ? SchemaOf::kProfile
+                        : of_sweep ? SchemaOf::kSweep
+                                   : SchemaOf::kConfig);
+  }
   return kUsageError;
 }
 

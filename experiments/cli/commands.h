@@ -38,9 +38,12 @@ int run_configs(const RunArguments& arguments);
 int check_run(const std::string& folder, bool all);
 /// Prints each name that can stand in a configuration, and whether it can be had here.
 int list();
-/// Prints the JSON Schema of a configuration or of a hardware profile, or the page that documents
-/// both.
-int print_schema(bool of_profile, bool as_markdown);
+enum class SchemaOf { kConfig, kProfile, kSweep };
+
+/// Prints the JSON Schema of a kind of file.
+int print_schema(SchemaOf of);
+/// Prints the page that documents every key of all kinds.
+int print_reference();
 
 struct SweepArguments {
   std::vector<std::string> files;

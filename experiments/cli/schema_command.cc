@@ -4,6 +4,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/config/config.h"
 #include "experiments/config/profile_file.h"
+#include "experiments/config/sweep_file.h"
 #include "experiments/yaml/json_schema.h"
 #include "experiments/yaml/reference.h"
 #include "experiments/yaml/shape.h"
@@ -37,6 +38,37 @@ For an editor that knows the YAML language server, make the schema
 A profile is the YAML file that `runtime.profile` names, such as those in `configs/hardware`. Its
 schema is `syncopate schema --profile`.
 
+{}
+# Sweeps
+
+A sweep is a YAML file of its own: `syncopate sweep SWEEP` runs the base configuration once for each
+point. Its schema is `syncopate schema --sweep`.
+
+```yaml
+base: ../hash/async.yaml
+axes:
+  - grid:
+      limits.rows: [8, 16, 32]
+      strategy.kind: [ordered, async]
+  - zip:
+      limits.tokens: [256, 512]
+      scheduler.chunk_tokens: [64, 128]
+constraints:
+  - require: limits.tokens / limits.rows >= 16 or strategy.kind == ordered
+    because: a row has too few tokens
+repeats: 3
+```
+
+A key is a path into the base, as `--set` takes it: `limits.rows`, `variants.1.schedule`, and
+`variants.*.transport` for every item of a list. An axis may refine what `set` gives, but two axes must
+not give the same value. Where `runtime.kind` is set to another than `sim`, what only `sim` has is left
+out. Paths in values are the base's, from its folder. Unless the base, the sweep or `--set` says
+otherwise, `output.log` and `output.tables` are off.
+
+A condition compares values under their keys (`limits.rows`), numbers, and text (`async`, `'async'`) with
+`== != < <= > >=`, reckons with `+ - * / %`, and joins with `and`, `or`, `not` and brackets. A key that
+was left out has its default; `null` is equal to itself alone.
+
 {})";
 
 /// One for each program.
@@ -52,16 +84,26 @@ std::string chapters(const yaml::Shape& config) {
 
 }  // namespace
 
-int print_schema(bool of_profile, bool as_markdown) {
-  const yaml::Shape config = yaml::shape_of<Config>();
-  const yaml::Shape profile = yaml::shape_of<ProfileFile>();
-  if (as_markdown) {
-    fmt::print(fmt::runtime(kPage), chapters(config), yaml::reference(profile, "The profile"));
-  } else if (of_profile) {
-    fmt::print("{}", yaml::json_schema(profile, "Syncopate hardware profile"));
-  } else {
-    fmt::print("{}", yaml::json_schema(config, "Syncopate configuration"));
+int print_schema(SchemaOf of) {
+  switch (of) {
+    case SchemaOf::kConfig:
+      fmt::print("{}", yaml::json_schema(yaml::shape_of<Config>(), "Syncopate configuration"));
+      break;
+    case SchemaOf::kProfile:
+      fmt::print("{}",
+                 yaml::json_schema(yaml::shape_of<ProfileFile>(), "Syncopate hardware profile"));
+      break;
+    case SchemaOf::kSweep:
+      fmt::print("{}", yaml::json_schema(yaml::shape_of<SweepConfig>(), "Syncopate sweep"));
+      break;
   }
+  return kOk;
+}
+
+int print_reference() {
+  fmt::print(fmt::runtime(kPage), chapters(yaml::shape_of<Config>()),
+             yaml::reference(yaml::shape_of<ProfileFile>(), "The profile"),
+             yaml::reference(yaml::shape_of<SweepConfig>(), "The sweep"));
   return kOk;
 }
 
