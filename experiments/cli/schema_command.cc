@@ -48,7 +48,7 @@ point. Its schema is `syncopate schema --sweep`.
 base: ../hash/async.yaml
 axes:
   - grid:
-      limits.rows: [8, 16, 32]
+      limits.rows: {{from: 8, to: 32, factor: 2}}
       strategy.kind: [ordered, async]
   - zip:
       limits.tokens: [256, 512]

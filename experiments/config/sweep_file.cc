@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,51 @@ namespace {
 struct KeyUse {
   std::string key;
   yaml::Where where;
+};
+
+/// Writes ranges out.
+class RangeExpansion {
+ public:
+  explicit RangeExpansion(SweepFile& sweep) : sweep_(sweep) {}
+
+  void expand() {
+    for (std::size_t i = 0; i < sweep_.config.axes.size(); ++i) {
+      expand_keys(sweep_.config.axes[i].grid, fmt::format("axes[{}].grid", i));
+      expand_keys(sweep_.config.axes[i].zip, fmt::format("axes[{}].zip", i));
+    }
+  }
+
+ private:
+  void expand_keys(AxisKeys& keys, const std::string& path) const {
+    for (auto& entry : keys.entries) {
+      if (const auto* range = std::get_if<RangeConfig>(&entry.value)) {
+        entry.value = numbers(*range, fmt::format("{}.{}", path, entry.key));
+      }
+    }
+  }
+
+  std::vector<yaml::Node> numbers(const RangeConfig& c, const std::string& path) const {
+    const yaml::Where& where = sweep_.origins.find(path);
+    const auto fail = [&](std::string_view what) {
+      throw yaml::ConfigError(where, fmt::format("{}: {}", path, what));
+    };
+    if (c.step.has_value() == c.factor.has_value()) fail("expected one of: step, factor");
+    if (c.step && *c.step <= 0) fail("step must be above 0");
+    if (c.factor && *c.factor <= 1) fail("factor must be above 1");
+    if (c.factor && c.from <= 0) fail("from must be above 0, where there is a factor");
+    const double last = c.to + 1e-9 * std::abs(c.to);  // 0.1 + 0.1 + 0.1 is no more than 0.3
+    std::vector<yaml::Node> out;
+    for (double number = c.from; number <= last;) {
+      yaml::Node& node = out.emplace_back(yaml::Node::scalar(fmt::format("{:.12g}", number)));
+      node.where = where;
+      const auto count = static_cast<double>(out.size());
+      number = c.step ? c.from + count * *c.step : c.from * std::pow(*c.factor, count);
+      if (out.size() > kMaxPoints) fail(fmt::format("has more than {} numbers", kMaxPoints));
+    }
+    return out;
+  }
+
+  SweepFile& sweep_;
 };
 
 /// Rules over a sweep's file.
@@ -86,11 +132,11 @@ class SweepRules {
     for (const auto& entry : keys.entries) {
       const std::string at = fmt::format("{}.{}", below, entry.key);
       use({entry.key, entry.where});
-      if (entry.value.empty()) fail(at, "is an empty axis: it has no value");
-      const std::size_t length = keys.entries.front().value.size();
-      if (zip && entry.value.size() != length) {
+      if (values_of(entry).empty()) fail(at, "is an empty axis: it has no value");
+      const std::size_t length = values_of(keys.entries.front()).size();
+      if (zip && values_of(entry).size() != length) {
         fail(at, fmt::format("has {} values, and {} has {}: a zip goes through them together",
-                             entry.value.size(), keys.entries.front().key, length));
+                             values_of(entry).size(), keys.entries.front().key, length));
       }
     }
   }
@@ -128,9 +174,14 @@ bool path_covers(std::string_view whole, std::string_view part) {
 }
 
 SweepFile load_sweep(const std::filesystem::path& file) {
+  return read_sweep(yaml::load(file), file);
+}
+
+SweepFile read_sweep(const yaml::Node& root, const std::filesystem::path& file) {
   SweepFile sweep;
   sweep.file = file;
-  sweep.config = yaml::read<SweepConfig>(yaml::load(file), sweep.origins);
+  sweep.config = yaml::read<SweepConfig>(root, sweep.origins);
+  RangeExpansion(sweep).expand();
   SweepRules(sweep).check();
   return sweep;
 }

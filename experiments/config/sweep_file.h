@@ -2,10 +2,13 @@
 // description.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "experiments/yaml/describe.h"
@@ -14,12 +17,40 @@
 
 namespace syncopate::experiments {
 
+inline constexpr std::size_t kMaxPoints = 1'000'000;  ///< Of a sweep.
+
+/// Numbers from one to another; exactly one of step and factor is written.
+struct RangeConfig {
+  double from = 0;
+  double to = 0;
+  std::optional<double> step;
+  std::optional<double> factor;
+};
+
+template <class V>
+void describe(V& v, RangeConfig& c) {
+  using yaml::key, yaml::required;
+  v(required("from", "The first number"), c.from);
+  v(required("to", "None is larger"), c.to);
+  v(key("step", "From one number to the next; this or factor"), c.step);
+  v(key("factor", "Of each number to the one before; this or step"), c.factor);
+}
+
+/// Once a sweep is read, they are written out as a list.
+using AxisValues = std::variant<RangeConfig, std::vector<yaml::Node>>;
+using AxisKeys = yaml::FreeMap<AxisValues>;
+
 /// Values for one place of a sweep; exactly one of the three is written.
 struct AxisConfig {
-  yaml::FreeMap<std::vector<yaml::Node>> grid;
-  yaml::FreeMap<std::vector<yaml::Node>> zip;
+  AxisKeys grid;
+  AxisKeys zip;
   std::vector<yaml::FreeMap<yaml::Node>> list;
 };
+
+/// Of a sweep that has been read.
+inline const std::vector<yaml::Node>& values_of(const AxisKeys::Entry& entry) {
+  return std::get<std::vector<yaml::Node>>(entry.value);
+}
 
 template <class V>
 void describe(V& v, AxisConfig& c) {
@@ -78,7 +109,9 @@ void describe(V& v, SweepConfig& c) {
   v(required("axes", "What is varied: every combination of their points; the last varies fastest"),
     c.axes);
   v(key("constraints", "Which points are run"), c.constraints);
-  v(key("repeats", "How often: an integer, or a map").range(1, kMaxRepeats), c.repeats);
+  v(key("repeats", "How often each point is run, an integer or a map; left out: once")
+        .range(1, kMaxRepeats),
+    c.repeats);
 }
 
 /// A sweep as it was read, with the places of its values.
@@ -93,5 +126,7 @@ bool path_covers(std::string_view whole, std::string_view part);
 
 /// Throws ConfigError, also for axes that are empty, of unequal lengths, or about one key.
 SweepFile load_sweep(const std::filesystem::path& file);
+/// The same of a file that has been read.
+SweepFile read_sweep(const yaml::Node& root, const std::filesystem::path& file);
 
 }  // namespace syncopate::experiments

@@ -35,15 +35,15 @@ Settings settings_of(const yaml::FreeMap<yaml::Node>& map) {
 void add_choices(const AxisConfig& axis, std::vector<Choices>& out) {
   for (const auto& entry : axis.grid.entries) {
     Choices& choices = out.emplace_back();
-    for (const yaml::Node& value : entry.value) {
+    for (const yaml::Node& value : values_of(entry)) {
       choices.push_back({Setting{entry.key, entry.where, value}});
     }
   }
   if (!axis.zip.entries.empty()) {
-    Choices& choices = out.emplace_back(axis.zip.entries.front().value.size());
+    Choices& choices = out.emplace_back(values_of(axis.zip.entries.front()).size());
     for (const auto& entry : axis.zip.entries) {
       for (std::size_t i = 0; i < choices.size(); ++i) {
-        choices[i].push_back({entry.key, entry.where, entry.value[i]});
+        choices[i].push_back({entry.key, entry.where, values_of(entry)[i]});
       }
     }
   }

@@ -38,8 +38,6 @@ struct SweepPlan {
   std::vector<DroppedPoint> dropped;
 };
 
-inline constexpr std::size_t kMaxPoints = 1'000'000;
-
 /// All points, read and checked. `overrides` are the command line's, over the base and the sweep's
 /// `set`; a key that an axis sets cannot be overridden. A sweep keeps no log and writes no tables,
 /// unless the base, the sweep or the command line says so. Throws ConfigError.

@@ -165,6 +165,12 @@ void expect_list(const Cursor& at) {
   if (at.node.kind != Node::Kind::kList) throw_type(at, "a list");
 }
 
+void expect_map_or_list(const Cursor& at) {
+  if (at.node.kind != Node::Kind::kMap && at.node.kind != Node::Kind::kList) {
+    throw_type(at, "a map or a list");
+  }
+}
+
 void expect_list_of(const Cursor& at, std::size_t count) {
   const std::string expected = fmt::format("a list of {}", count);
   if (at.node.kind != Node::Kind::kList) throw_type(at, expected);

@@ -36,6 +36,7 @@ std::string read_string(const Cursor& at);
 std::size_t read_choice(const Cursor& at, const std::vector<std::string_view>& names);
 void expect_map(const Cursor& at);
 void expect_list(const Cursor& at);
+void expect_map_or_list(const Cursor& at);
 void expect_list_of(const Cursor& at, std::size_t count);
 void refuse_unknown_keys(const Cursor& map, const std::vector<std::string_view>& allowed);
 [[noreturn]] void throw_missing(const Cursor& map, const Key& key,
@@ -96,6 +97,7 @@ class Reader {
         read(Cursor{entry.value, at.path_of(entry.key), at.key}, made.value);
       }
     } else if constexpr (kIsMapOrList<T>) {
+      expect_map_or_list(at);
       if (at.node.kind == Node::Kind::kList) {
         read(at, out.template emplace<1>());
       } else {

@@ -88,6 +88,8 @@ class Page {
       case Shape::Kind::kEither:
         for (const Shape& option : shape.options) add(option, path, title);
         return;
+      case Shape::Kind::kFreeMap:
+        return add(shape.options.at(0), path + ".KEY", fmt::format("`{}.KEY`", path));
       case Shape::Kind::kList:
         return add(shape.options.at(0), path + "[]", fmt::format("`{}[]`", path));
       default:

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "analysis/error.h"
 #include "analysis/intervals.h"
@@ -216,6 +220,35 @@ TEST(Percentiles, AreTheNearestRank) {
   EXPECT_EQ(percentile(sorted.first(3), 50), 2);  // rank ceil(1.5) = 2
   EXPECT_EQ(percentile(sorted.first(1), 1), 1);
   EXPECT_EQ(percentile(sorted.first(0), 50), 0);
+}
+
+/// Against a sorted list, by the definition: the ceil(p/100 * n)-th smallest.
+TEST(Percentiles, OfADistributionAreThoseOfItsSortedValues) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<Weighted<int>> weighted(random() % 12);
+    std::vector<int> values;
+    for (Weighted<int>& each : weighted) {
+      each = {static_cast<int>(random() % 20), random() % 7};
+      values.insert(values.end(), each.count, each.value);
+    }
+    std::ranges::shuffle(values, random);
+    std::vector<int> sorted = values;
+    std::ranges::sort(sorted);
+    const auto at = [&](std::size_t p) {
+      return sorted.empty() ? 0 : sorted[(p * sorted.size() + 99) / 100 - 1];
+    };
+    double sum = 0;
+    for (const int value : values) sum += value;
+    for (const Distribution<int>& got : {distribution(values), distribution(weighted)}) {
+      EXPECT_EQ(got.count, sorted.size());
+      EXPECT_DOUBLE_EQ(got.mean, sorted.empty() ? 0 : sum / static_cast<double>(sorted.size()));
+      EXPECT_EQ(got.p50, at(50));
+      EXPECT_EQ(got.p90, at(90));
+      EXPECT_EQ(got.p99, at(99));
+      EXPECT_EQ(got.max, sorted.empty() ? 0 : sorted.back());
+    }
+  }
 }
 
 TEST(Percentiles, OfNoValuesAreZero) {

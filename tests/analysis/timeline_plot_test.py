@@ -1,5 +1,6 @@
 """The figure of streams: what it draws is what the timeline says, and every figure is made."""
 
+import csv
 import os
 import subprocess
 import sys
@@ -172,6 +173,7 @@ def test_the_figures_that_are_kept_are_those_that_are_made(made_figures):
 @pytest.mark.parametrize("name, lanes", [
     ("post_activity", None),
     ("chunked_prefill", None),
+    ("host_speed", None),
     ("launch_overhead", ["host", "h2d", "compute", "d2h"]),
     ("default_stream", ["host", "default"]),
     ("unordered", ["host", "h2d", "compute", "d2h"]),
@@ -220,6 +222,24 @@ def test_larger_chunks_trade_others_gaps_for_the_prompts_first_token(made_figure
     tokens, pairs = 8192 + 31, 8192 * 8193 / 2
     at_least = (4808 + 18.7 * tokens + 1.9e-3 * pairs) / 1e3
     assert at_least < gaps[-1] < 1.05 * at_least
+
+
+@needs_program
+def test_a_slower_host_costs_an_asynchronous_step_nothing_until_it_is_the_slower(made_figures):
+    with open(made_figures / "work" / "host_speed" / "sweep" / "results.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    steps = {"ordered": {}, "async": {}}
+    for row in rows:
+        extra = float(row["host.extra_us"]) / 1e3
+        steps[row["strategy.kind"]][extra] = (float(row["step_mean_ms"]),
+                                              float(row["host_per_step_mean_us"]) / 1e3)
+    first, _ = steps["ordered"][0]
+    assert all(step == pytest.approx(first + extra, abs=0.01)
+               for extra, (step, _) in steps["ordered"].items())
+    device, _ = steps["async"][0]
+    assert all(step == pytest.approx(max(device, host), abs=0.1)
+               for step, host in steps["async"].values())
+    assert {host > device for _, host in steps["async"].values()} == {True, False}
 
 
 @needs_program

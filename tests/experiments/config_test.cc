@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiments/config/load.h"
+#include "experiments/config/sweep_points.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/nearest.h"
 #include "tests/experiments/scratch.h"
@@ -179,7 +180,11 @@ TEST(ShippedConfigs, AllLoad) {
        std::filesystem::recursive_directory_iterator(SYNCOPATE_SOURCE_DIR "/configs")) {
     const auto& path = entry.path();
     if (path.extension() != ".yaml" || path.parent_path().filename() == "hardware") continue;
-    EXPECT_NO_THROW(load_config(path)) << path;
+    if (path.parent_path().filename() == "sweeps") {
+      EXPECT_NO_THROW(plan_sweep(path)) << path;
+    } else {
+      EXPECT_NO_THROW(load_config(path)) << path;
+    }
     ++loaded;
   }
   EXPECT_GE(loaded, 7);

@@ -67,6 +67,18 @@ TEST(RunFolder, RemovesWhatAKilledRunLeftAndNothingElse) {
   EXPECT_EQ(read_text(scratch.folder() / "a/metrics.json"), "alive");
 }
 
+TEST(RunFolder, OfManyInOneFolderWhatWasKilledIsRemovedAtOnce) {
+  const Scratch scratch;
+  scratch.write(".a.partial-killed/config.yaml", "1");
+  scratch.write(".b.partial-killed/config.yaml", "1");
+  scratch.write("partial-killed/config.yaml", "a run of that name");
+  RunFolder alive(scratch.folder() / "a", false, Abandoned::kLeave);
+  EXPECT_EQ(names_in(scratch.folder()).size(), 4);
+  PartialFolder::remove_abandoned(scratch.folder());
+  EXPECT_THAT(names_in(scratch.folder()),
+              UnorderedElementsAre(alive.folder().filename(), "partial-killed"));
+}
+
 TEST(RunFolder, ReplacesARunOnlyWhenForcedAndOnlyAtCommit) {
   const Scratch scratch;
   const fs::path target = scratch.folder() / "a";

@@ -13,7 +13,8 @@ yaml = pytest.importorskip("yaml")
 pytestmark = needs_program
 
 PROFILES = sorted((ROOT / "configs" / "hardware").glob("*.yaml"))
-CONFIGS = sorted(set((ROOT / "configs").rglob("*.yaml")) - set(PROFILES))
+SWEEPS = sorted((ROOT / "configs" / "sweeps").glob("*.yaml"))
+CONFIGS = sorted(set((ROOT / "configs").rglob("*.yaml")) - set(PROFILES) - set(SWEEPS))
 
 VALID = yaml.safe_load("""
 program: batching
@@ -50,6 +51,11 @@ def profile_schema():
     return jsonschema.Draft202012Validator(json.loads(printed("--profile")))
 
 
+@pytest.fixture(scope="module")
+def sweep_schema():
+    return jsonschema.Draft202012Validator(json.loads(printed("--sweep")))
+
+
 def changed(path, value):
     """VALID with one value replaced, or taken out if it is `...`."""
     out = copy.deepcopy(VALID)
@@ -64,8 +70,8 @@ def changed(path, value):
     return out
 
 
-def test_the_schemas_are_schemas(config_schema, profile_schema):
-    for validator in (config_schema, profile_schema):
+def test_the_schemas_are_schemas(config_schema, profile_schema, sweep_schema):
+    for validator in (config_schema, profile_schema, sweep_schema):
         jsonschema.Draft202012Validator.check_schema(validator.schema)
 
 
@@ -77,6 +83,38 @@ def test_every_configuration_here_validates(config_schema, file):
 @pytest.mark.parametrize("file", PROFILES, ids=lambda f: f.stem)
 def test_every_profile_here_validates(profile_schema, file):
     profile_schema.validate(yaml.safe_load(file.read_text()))
+
+
+@pytest.mark.parametrize("file", SWEEPS, ids=lambda f: f.stem)
+def test_every_sweep_here_validates(sweep_schema, file):
+    sweep_schema.validate(yaml.safe_load(file.read_text()))
+
+
+@pytest.mark.parametrize("more, valid", [
+    ({}, True),
+    ({"repeats": 3}, True),
+    ({"repeats": {"count": 3, "seeds": ["runtime.seed", "requests.seed"]}}, True),
+    ({"set": {"host.extra_us": 3, "model": {"kind": "hash"}}}, True),
+    ({"axes": [{"list": [{"limits.rows": 1}, {"limits.rows": 2, "limits.pages": 9}]}]}, True),
+    ({"constraints": [{"require": "limits.rows > 0", "because": "why not"}]}, True),
+    ({"base": 3.5}, False),
+    ({"repeats": 0}, False),
+    ({"repeats": {"seeds": []}}, False),
+    ({"axes": {"grid": {"limits.rows": [1]}}}, False),
+    ({"axes": [{"grid": {"limits.rows": 1}}]}, False),
+    ({"axes": [{"grid": [1]}]}, False),
+    ({"axes": [{"range": {}}]}, False),
+    ({"constraints": [{"require": "limits.rows > 0"}]}, False),
+    ({"more": 1}, False),
+])
+def test_the_schema_and_the_program_agree_on_a_sweep(sweep_schema, more, valid, tmp_path):
+    (tmp_path / "base.yaml").write_text(json.dumps(VALID))
+    sweep = {"base": "base.yaml", "axes": [{"grid": {"limits.rows": [1, 2]}}]} | more
+    assert sweep_schema.is_valid(sweep) == valid
+    file = tmp_path / "sweep.yaml"
+    file.write_text(json.dumps(sweep))
+    dry = subprocess.run([PROGRAM, "sweep", file, "--dry-run"], capture_output=True, text=True)
+    assert dry.returncode == (0 if valid else 2), dry.stderr
 
 
 @pytest.mark.parametrize("path, value", [

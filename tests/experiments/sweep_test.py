@@ -126,6 +126,22 @@ axes:
     assert ["slots: 3" in c for c in configs] == [False, True, False, True]
 
 
+def test_ranges_are_written_out(tmp_path, sweep):
+    file = sweep("""
+base: small.yaml
+axes:
+  - zip:
+      limits.rows: {from: 1, to: 9, factor: 2}
+      host.extra_us: {from: 0, to: 0.3, step: 0.1}
+  - grid: {limits.pages: {from: 16, to: 25, step: 4}}
+""")
+    run(file, "--out", "a", cwd=tmp_path)
+    assert [[r[k] for k in ("limits.rows", "host.extra_us", "limits.pages")]
+            for r in rows_of(tmp_path / "a")] == [
+        [rows, us, pages] for rows, us in zip("1248", ["0", "0.1", "0.2", "0.3"])
+        for pages in ("16", "20", "24")]
+
+
 def test_constraints_drop_points_and_say_why(tmp_path, sweep):
     file = sweep(SWEEP + """
 constraints:
@@ -225,7 +241,7 @@ WRONG = [
     ("limit.rows: [1]", "5:7", "unknown key 'limit' in the file; did you mean 'limits'?"),
     ("limits.rows: [1, two]", "5:24", "limits.rows: expected an integer"),
     ("limits.rows: [1, 0]", "5:24", "limits.rows: 0 is out of range"),
-    ("limits.rows: 4", "5:20", "axes[0].grid.limits.rows: expected a list"),
+    ("limits.rows: 4", "5:20", "axes[0].grid.limits.rows: expected a map or a list"),
     ("limits.rows: [1, 1]", "5:24", "two points are the same"),
     ("strategy: [{kind: async}]", "6:7", "'strategy.kind' is set twice: at line 5, column 7 already"),
     ("limits.rows: [1]\n  - zip: {limits.pages: [16]}\n    grid: {limits.tokens: [8]}\n  - grid:", "6:5",
@@ -236,6 +252,15 @@ WRONG = [
      "has 2 values, and limits.pages has 1"),
     ("limits.rows: [1]\n  - list: []\n  - grid:", "6:11", "axes[1].list: is an empty axis"),
     ("strategy.slots: [2]", "5:24", "(the point strategy.slots=2 strategy.kind=ordered; a constraint"),
+    ("limits.rows: {from: 2, to: 1, step: 1}", "5:20", "is an empty axis"),
+    ("limits.rows: {from: 1, to: 2}", "5:20", "expected one of: step, factor"),
+    ("limits.rows: {from: 1, to: 2, step: 1, factor: 2}", "5:20", "expected one of: step, factor"),
+    ("limits.rows: {from: 1, to: 2, step: 0}", "5:20", "step must be above 0"),
+    ("limits.rows: {from: 0, to: 2, factor: 2}", "5:20", "from must be above 0"),
+    ("limits.rows: {from: 1, to: 2, factor: 1}", "5:20", "factor must be above 1"),
+    ("limits.rows: {from: 1, to: 2e6, step: 1}", "5:20", "more than 1000000 numbers"),
+    ("limits.rows: {from: 1, to: 2, step: 0.5}", "5:20", "limits.rows: expected an integer"),
+    ("limits.rows: {form: 1}", "5:21", "did you mean 'from'?"),
     ("limits..rows: [2]", "5:7", "'limits..rows' is no key"),
 ]
 

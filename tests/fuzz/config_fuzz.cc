@@ -8,7 +8,9 @@
 
 #include "experiments/config/check.h"
 #include "experiments/config/config.h"
+#include "experiments/config/expression.h"
 #include "experiments/config/profile_file.h"
+#include "experiments/config/sweep_file.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
 #include "experiments/yaml/reader.h"
@@ -56,6 +58,14 @@ void read_profile(const yaml::Node& root) {
   read_back(yaml::read<ProfileFile>(root, origins));
 }
 
+/// Its conditions on itself: what they name is mostly not there.
+void read_sweep(const yaml::Node& root) {
+  const SweepFile sweep = experiments::read_sweep(root, "fuzz");
+  for (const ConstraintConfig& constraint : sweep.config.constraints) {
+    allow_config_errors([&] { Expression(constraint.require, root.where).holds(root); });
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
 
@@ -67,6 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     yaml::Node root = yaml::parse(text, "fuzz");
     allow_config_errors([&] { read_config(root); });
     allow_config_errors([&] { read_profile(root); });
+    allow_config_errors([&] { read_sweep(root); });
     // The text's last line once more, as an option of the command line.
     const std::size_t line = text.find_last_of('\n');
     if (line != std::string::npos) yaml::assign(root, text.substr(line + 1));
