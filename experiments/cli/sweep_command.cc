@@ -39,7 +39,7 @@ constexpr std::size_t kMostRows = 40;  // that are worth printing: a file has al
 constexpr std::string_view kHeadline[] = {
     "variant",     "tokens_per_s",          "step_mean_ms",  "device_active_pct",
     "ttft_p50_ms", "host_per_step_mean_us", "tokens_digest", "pass_median_ms",
-    "pass_p90_ms", "speedup_over_ordinary", "exposed_ms",    "status"};
+    "pass_p90_ms", "speedup_over_ordinary", "exposed_ms"};
 
 /// A sweep, read and checked, with the folder that it goes to.
 struct PlannedSweep {
@@ -143,6 +143,7 @@ std::string headline_table(const SweepPlan& plan, const std::vector<std::string>
   for (const std::string& key : plan.keys) show(key);
   if (plan.sweep.config.repeats.count > 1) show("repeat");
   for (const std::string_view name : kHeadline) show(name);
+  show("error");
   std::vector<Column> head;
   for (const std::size_t at : shown) {
     const bool right = std::ranges::none_of(
