@@ -46,6 +46,8 @@ point. Its schema is `syncopate schema --sweep`.
 
 ```yaml
 base: ../hash/async.yaml
+set:
+  strategy.slots: null  # two for async, else one
 axes:
   - grid:
       limits.rows: {{from: 8, to: 32, factor: 2}}

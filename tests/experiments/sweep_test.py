@@ -288,9 +288,11 @@ def test_a_wrong_axis_is_an_error_with_its_place_and_nothing_is_written(tmp_path
     ("repeats: 0", "7:10", "out of range"),
     ("set: {limits.rows: 4}", "5:7", "'limits.rows' is set twice: at line 7, column 7 already"),
     ("axis: 1", "7:1", "unknown key 'axis'"),
+    ("base: none.yaml", "2:7", "none.yaml: no such file"),
 ])
 def test_the_rest_of_a_sweep_s_file_is_read_as_strictly(tmp_path, sweep, more, place, message):
-    file = sweep(SWEEP + more + "\n")
+    text = SWEEP.replace("base: small.yaml", more) if more.startswith("base") else SWEEP + more
+    file = sweep(text + "\n")
     done = run(file, cwd=tmp_path, status=2)
     assert done.stderr.startswith(f"syncopate: {file}:{place}: "), done.stderr
     assert message in done.stderr
@@ -469,6 +471,15 @@ def test_shards_of_other_folders_are_joined_by_resuming_over_their_points(tmp_pa
     joined = run(file, "--out", "part1", "--resume", cwd=tmp_path)
     assert "6 points had been finished before" in joined.stdout
     assert table_of(tmp_path / "part1") == table_of(tmp_path / "whole")
+
+
+def test_the_example_of_the_page_of_all_keys_can_run(tmp_path, sweep):
+    page = (ROOT / "docs" / "config.md").read_text().split("# Sweeps")[1]
+    example = page.split("```yaml\n")[1].split("```")[0]
+    file = sweep(example.replace("../hash", str(ROOT / "configs" / "hash")))
+    done = run(file, "--dry-run", cwd=tmp_path)
+    assert "33 points" in done.stdout  # of 12 combinations one is dropped, the others are run thrice
+    assert "dropped limits.rows=32 strategy.kind=async limits.tokens=256" in done.stdout
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "configs" / "sweeps").glob("*.yaml")),
