@@ -19,8 +19,9 @@ struct Interval {
 /// Sorts the intervals and merges those that overlap or touch; empty ones vanish. In place.
 inline void merge(std::vector<Interval>& intervals) {
   std::erase_if(intervals, [](const Interval& i) { return i.begin >= i.end; });
-  std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  if (!std::ranges::is_sorted(intervals, {}, &Interval::begin)) {
+    std::ranges::sort(intervals, {}, &Interval::begin);
+  }
   std::size_t merged = 0;
   for (const Interval& next : intervals) {
     if (merged > 0 && next.begin <= intervals[merged - 1].end) {

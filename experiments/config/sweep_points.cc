@@ -321,7 +321,7 @@ class Planner {
                             plain_name(key.substr(key.find_last_of('.') + 1)),
                             plain_name(flow_text(point.values[i])));
     }
-    if (config().repeats.count > 1) varied += fmt::format(",repeat={}", point.repeat);
+    if (point.repeat > 0) varied += fmt::format(",repeat={}", point.repeat);
     Hash hash;
     hash.add(to_yaml(point.config.config));
     for (const auto* profile : {&point.config.profile, &point.config.search_profile}) {

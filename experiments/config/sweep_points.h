@@ -19,8 +19,8 @@ struct SweepPoint {
   std::vector<yaml::Node> values;
   std::uint32_t repeat = 0;
   ResolvedConfig config;
-  /// What is varied, then a hash of the configuration, its profile and the repeat: equal for equal
-  /// points, whatever sweep they are of. Can name a folder.
+  /// What is varied, then a hash of the configuration, its profiles and the repeat: a sweep to
+  /// which values or repeats are added gives its old points their old names. Can name a folder.
   std::string name;
 };
 

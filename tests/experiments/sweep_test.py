@@ -330,6 +330,8 @@ def test_a_sweep_is_replaced_only_by_force_and_goes_on_only_when_told(tmp_path, 
     now = {f.name: f.stat().st_ino for f in (tmp_path / "a" / "points").iterdir()}
     assert len(now) == 8 and first.items() <= now.items()
     assert len(rows_of(tmp_path / "a")) == 8
+    repeated = run(sweep(SWEEP + "repeats: 2\n"), "--out", "a", "--resume", cwd=tmp_path)
+    assert "6 points in " in repeated.stdout and "6 points had been finished" in repeated.stdout
     forced = run(sweep(), "--out", "a", "--force", cwd=tmp_path)
     assert "6 points in " in forced.stdout
     assert len(list((tmp_path / "a" / "points").iterdir())) == 6
