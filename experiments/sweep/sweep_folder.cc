@@ -62,7 +62,11 @@ bool is_sweep_folder(const fs::path& folder) {
 void check_sweep_target(const fs::path& target, Existing existing) {
   std::error_code error;
   if (!fs::is_directory(target, error) || fs::is_empty(target, error)) {
-    return check_target(target, false);
+    try {
+      return check_target(target, false);
+    } catch (const RunFolderExistsError&) {  // another shard may have begun it this moment
+      if (!fs::is_directory(target, error)) throw;
+    }
   }
   if (is_unborn(target)) return;
   if (!is_sweep_folder(target)) {
