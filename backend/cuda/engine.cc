@@ -32,7 +32,9 @@ using runtime::Nanos;
 // A device has this many queues at most, and streams beyond them share one, where a stream that a
 // flag holds also holds the others. CUDA gives 8 unless asked before it starts.
 constexpr auto kQueues = "32";
-void ask_for_queues() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", kQueues, /*overwrite=*/0); }
+constexpr auto kQueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
+void ask_for_queues() { setenv(kQueuesVariable, kQueues, /*overwrite=*/0); }
+std::size_t queues() { return std::strtoul(std::getenv(kQueuesVariable), nullptr, 10); }
 
 constexpr auto kFailurePoll = std::chrono::microseconds(200);
 
@@ -98,6 +100,8 @@ class CudaEngine final : public runtime::Engine {
       state.native = state.owned.get();
     }
     if (recorder_) recorder_->name_stream(state.native, stream, gpu_of(state.device));
+    ++at(streams_on_, static_cast<std::uint32_t>(gpu_of(state.device)));
+    check_queues();
   }
 
   void create_event(runtime::Event event, runtime::Device device) override {
@@ -105,7 +109,11 @@ class CudaEngine final : public runtime::Engine {
     at(events_, event.id) = {make_event(EventUse::kOrder), make_event(EventUse::kOrder)};
   }
 
-  void create_flag(runtime::Flag flag, std::uint64_t cycle) override { flags_.create(flag, cycle); }
+  void create_flag(runtime::Flag flag, std::uint64_t cycle) override {
+    flags_.create(flag, cycle);
+    has_flags_ = true;
+    check_queues();
+  }
 
   std::byte* allocate(runtime::Buffer buffer, runtime::Memory memory, std::uint64_t bytes,
                       runtime::Device device) override {
@@ -285,6 +293,19 @@ class CudaEngine final : public runtime::Engine {
     std::vector<OwnedGraphExec> graphs;  // by id; those of other hosts are empty here
   };
 
+  // A stream that waits for a flag's value would hold those that share its queue, perhaps the very
+  // one that is to set it.
+  void check_queues() const {
+    const std::size_t most = queues();
+    for (std::size_t gpu = 0; has_flags_ && gpu < streams_on_.size(); ++gpu) {
+      if (streams_on_[gpu] <= most) continue;
+      throw runtime::UnavailableError(
+          "GPU " + std::to_string(gpu) + " has " + std::to_string(most) + " queues (" +
+          kQueuesVariable + ") for " + std::to_string(streams_on_[gpu]) +
+          " streams, of which a flag may hold one with all that share its queue");
+    }
+  }
+
   // Makes a device of the runtime the current one of this thread.
   void use(int device) const { SYNCOPATE_CUDA_CALL(cudaSetDevice(gpu_of(device))); }
   int gpu_of(int device) const { return gpus_[static_cast<std::size_t>(device)]; }
@@ -456,6 +477,8 @@ class CudaEngine final : public runtime::Engine {
   Flags flags_;
   std::vector<EventPair> events_;
   std::vector<StreamState> streams_;
+  std::vector<std::size_t> streams_on_;  // by GPU
+  bool has_flags_ = false;
   std::vector<std::unique_ptr<HostState>> hosts_;  // one a device
   std::vector<int> gpus_;                          // by device: which GPU it is
 

@@ -30,6 +30,9 @@ struct CudaOptions {
 ///   graph keep kUnknownTime.
 /// - Flags live in pinned memory. Streams write and wait for them by stream memory operations,
 ///   which take no SM. Values stay below 2^63.
+/// - A GPU has 32 queues (CUDA_DEVICE_MAX_CONNECTIONS, unless set before), and streams beyond them
+///   share one, where a flag that holds one stream holds the others. Once there are flags, more
+///   streams than queues on a GPU are therefore an UnavailableError.
 /// - Kernels of a collective meet by themselves, as NCCL's do: the implicit signals and waits
 ///   around them are passed over.
 /// - Waiting for a stream's position waits for all that the stream holds by then, and asking for

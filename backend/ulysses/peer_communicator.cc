@@ -100,7 +100,7 @@ void PeerCommunicator::arrive(Host& host) {
 
 PeerGroup::PeerGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout,
                      std::vector<Landing> landings, std::uint64_t tickets,
-                     const CommunicatorSites& sites)
+                     const CommunicatorSites& sites, const std::vector<Stream>& own)
     : CommunicatorGroup(layout, std::move(landings), sites) {
   for (std::uint32_t i = 0; i < world() * world(); ++i) {
     arrived_.push_back(runtime.make_flag(tickets));
@@ -108,8 +108,7 @@ PeerGroup::PeerGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout,
   }
   for (std::uint32_t rank = 0; rank < world(); ++rank) {
     const runtime::Device device{rank};
-    own_.push_back({runtime.make_stream(device, runtime::StreamKind::kNonBlocking, "own"),
-                    runtime.make_event(device), runtime.make_event(device)});
+    own_.push_back({own[rank], runtime.make_event(device), runtime.make_event(device)});
   }
 }
 

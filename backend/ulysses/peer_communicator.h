@@ -31,10 +31,12 @@ struct OwnPart {
 
 class PeerGroup final : public CommunicatorGroup {
  public:
-  /// `layout` must outlive it. `tickets` is the number of collectives in each pass. Makes flags,
-  /// streams and events: before the run, from one thread.
+  /// `layout` must outlive it. `tickets` is the number of collectives in each pass. Makes flags
+  /// and events: before the run, from one thread.
+  /// `own` are by rank the streams that take its own part.
   PeerGroup(runtime::Runtime& runtime, const HeadChunkLayout& layout, std::vector<Landing> landings,
-            std::uint64_t tickets, const CommunicatorSites& sites);
+            std::uint64_t tickets, const CommunicatorSites& sites,
+            const std::vector<runtime::Stream>& own);
 
   std::unique_ptr<Communicator> make_end(std::uint32_t rank) const override;
 

@@ -10,7 +10,6 @@ using runtime::Device;
 using runtime::Host;
 using runtime::Runtime;
 using runtime::Stream;
-using runtime::StreamKind;
 
 void OneStreamStrategy::enqueue(Host& host, RankPass& pass) {
   for (std::uint32_t band = 0; band < pass.bands(); ++band) {
@@ -25,11 +24,11 @@ void OneStreamStrategy::enqueue(Host& host, RankPass& pass) {
 }
 
 OverlapStrategy::OverlapStrategy(EnqueueOrder order, std::uint32_t bands, Runtime& runtime,
-                                 Device device, Stream caller)
+                                 Device device, Stream caller, const RankStreams& streams)
     : order_(order),
       caller_(caller),
-      input_(runtime.make_stream(device, StreamKind::kNonBlocking, "input")),
-      output_(runtime.make_stream(device, StreamKind::kNonBlocking, "output")),
+      input_(streams.input),
+      output_(streams.output),
       begun_(runtime.make_event(device)),
       done_(runtime.make_event(device)) {
   for (std::uint32_t band = 0; band < bands; ++band) {
@@ -69,7 +68,8 @@ void OverlapStrategy::enqueue(Host& host, RankPass& pass) {
 }
 
 std::unique_ptr<Strategy> make_strategy(StrategyKind kind, EnqueueOrder order, std::uint32_t bands,
-                                        Runtime& runtime, Device device, Stream caller) {
+                                        Runtime& runtime, Device device, Stream caller,
+                                        const RankStreams& streams) {
   switch (kind) {
     case StrategyKind::kOrdinary:
       return std::make_unique<OneStreamStrategy>(caller, /*one_by_one=*/true);
@@ -77,7 +77,7 @@ std::unique_ptr<Strategy> make_strategy(StrategyKind kind, EnqueueOrder order, s
     case StrategyKind::kChunkSequential:
       return std::make_unique<OneStreamStrategy>(caller, /*one_by_one=*/false);
     case StrategyKind::kChunkOverlap:
-      return std::make_unique<OverlapStrategy>(order, bands, runtime, device, caller);
+      return std::make_unique<OverlapStrategy>(order, bands, runtime, device, caller, streams);
   }
   throw runtime::UsageError("make_strategy: not a strategy");
 }

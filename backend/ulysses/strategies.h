@@ -25,7 +25,7 @@ class OneStreamStrategy final : public Strategy {
 class OverlapStrategy final : public Strategy {
  public:
   OverlapStrategy(EnqueueOrder order, std::uint32_t bands, runtime::Runtime& runtime,
-                  runtime::Device device, runtime::Stream caller);
+                  runtime::Device device, runtime::Stream caller, const RankStreams& streams);
   void enqueue(runtime::Host& host, RankPass& pass) override;
 
  private:

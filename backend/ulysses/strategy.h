@@ -8,6 +8,7 @@
 #include "backend/runtime/host.h"
 #include "backend/runtime/runtime.h"
 #include "backend/ulysses/rank_pass.h"
+#include "backend/ulysses/rank_streams.h"
 
 namespace syncopate::ulysses {
 
@@ -35,11 +36,11 @@ class Strategy {
   virtual void enqueue(runtime::Host& host, RankPass& pass) = 0;
 };
 
-/// Makes the strategy, and its streams and events on `device`. `bands` of the layout that it will
-/// run, the unchunked one for strategies that do not chunk.
+/// Makes the strategy, and its events on `device`. `streams` are the rank's; `bands` of the layout
+/// that it will run, the unchunked one for strategies that do not chunk.
 std::unique_ptr<Strategy> make_strategy(StrategyKind kind, EnqueueOrder order, std::uint32_t bands,
                                         runtime::Runtime& runtime, runtime::Device device,
-                                        runtime::Stream caller);
+                                        runtime::Stream caller, const RankStreams& streams);
 
 /// Whether it takes a schedule's bands; the others take all local heads at once.
 constexpr bool chunks(StrategyKind kind) {

@@ -93,18 +93,25 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
     renewal_ = std::make_unique<WorkspaceRenewal>(runtime, layout_.world());
   }
   std::vector<Landing> workspaces, outputs;
+  std::vector<RankStreams> streams;
+  std::vector<runtime::Stream> own_inputs, own_outputs;
   for (std::uint32_t rank = 0; rank < layout_.world(); ++rank) {
     const std::uint64_t bytes = slots_ * layout_.slot_bytes(rank);
     workspaces.push_back({runtime.make_buffer(Device{rank}, Memory::kDevice, bytes,
                                               "workspace" + std::to_string(rank)),
                           bytes});
     outputs.push_back({ranks[rank].output.buffer, layout_.bytes(Tensor::kOutput, rank)});
+    const auto& given = ranks[rank].streams;
+    streams.push_back(given ? *given : make_rank_streams(runtime, Device{rank}));
+    own_inputs.push_back(streams.back().own_input);
+    own_outputs.push_back(streams.back().own_output);
   }
   const std::uint64_t scatters = scatters_of(options.strategy, layout_.bands());
   if (options.transport == Transport::kPeer) {
-    inputs_ = std::make_unique<PeerGroup>(runtime, layout_, workspaces, scatters, kInputSites);
-    outputs_ =
-        std::make_unique<PeerGroup>(runtime, layout_, outputs, layout_.bands(), kOutputSites);
+    inputs_ = std::make_unique<PeerGroup>(runtime, layout_, workspaces, scatters, kInputSites,
+                                          own_inputs);
+    outputs_ = std::make_unique<PeerGroup>(runtime, layout_, outputs, layout_.bands(), kOutputSites,
+                                           own_outputs);
   } else {
     inputs_ = std::make_unique<PackedGroup>(runtime, layout_, PackedUse::kScatters, workspaces,
                                             scatters, kInputSites, options.packed_device);
@@ -127,7 +134,7 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
         {std::make_unique<RankPass>(layout_, attention, options.causal, rank, buffers, slots,
                                     inputs_->make_end(rank), outputs_->make_end(rank)),
          make_strategy(options.strategy, options.enqueue, layout_.bands(), runtime, Device{rank},
-                       tensors.caller),
+                       tensors.caller, streams[rank]),
          tensors.caller,
          {buffers.workspace, buffers.attended}});
   }

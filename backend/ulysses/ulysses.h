@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backend/runtime/host.h"
@@ -14,6 +15,7 @@
 #include "backend/ulysses/packed_communicator.h"
 #include "backend/ulysses/parts.h"
 #include "backend/ulysses/rank_pass.h"
+#include "backend/ulysses/rank_streams.h"
 #include "backend/ulysses/strategy.h"
 #include "backend/ulysses/workspace_renewal.h"
 
@@ -57,6 +59,7 @@ struct TensorView {
 struct RankTensors {
   runtime::Stream caller;  ///< Computes attention as well.
   TensorView q, k, v, output;
+  std::optional<RankStreams> streams = {};  ///< Shared with other passes; none: made for these.
 };
 
 /// Makes its workspaces, flags, streams and events in the constructor; a pass makes nothing.

@@ -44,6 +44,16 @@ TEST(CudaSharedGpu, MoreGpusThanDevicesIsAUsageError) {
   EXPECT_THROW(make_cuda_engine({.devices = 1, .gpus = -1}), runtime::UsageError);
 }
 
+// Two streams are there; a GPU has 32 queues.
+TEST_F(CudaSharedGpuTest, MoreStreamsThanQueuesAreRefusedOnceAFlagCanHoldOne) {
+  for (std::uint32_t i = 2; i < 32; ++i) {
+    runtime_->make_stream(Device{i % 2}, StreamKind::kNonBlocking, "more");
+  }
+  runtime_->make_flag();
+  EXPECT_THROW(runtime_->make_stream(Device{0}, StreamKind::kNonBlocking, "one too many"),
+               runtime::UnavailableError);
+}
+
 TEST_F(CudaSharedGpuTest, FlagsOrderCopiesBetweenThem) {
   const Flag filled = runtime_->make_flag();
   const runtime::HostMain mains[2] = {

@@ -55,7 +55,9 @@ struct OneEnd {
           {runtime.make_buffer(Device{rank}, Memory::kDevice, bytes, "landing"), bytes});
     }
     if (transport == Transport::kPeer) {
-      return std::make_unique<PeerGroup>(runtime, layout, landings, 8, CommunicatorSites());
+      std::vector<runtime::Stream> own;
+      for (std::uint32_t rank = 0; rank < layout.world(); ++rank) own.push_back(make_stream(rank));
+      return std::make_unique<PeerGroup>(runtime, layout, landings, 8, CommunicatorSites(), own);
     }
     return std::make_unique<PackedGroup>(runtime, layout, use, landings, 8, CommunicatorSites(),
                                          nullptr);

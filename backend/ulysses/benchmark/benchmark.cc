@@ -51,8 +51,10 @@ std::vector<RankTensors> make_tensors(runtime::Runtime& runtime, const HeadChunk
                               fmt::format("{}{}", to_string(tensor), rank)),
           layout.shape(tensor, rank)};
     };
-    ranks.push_back({runtime.make_stream(Device{rank}, runtime::StreamKind::kNonBlocking, "caller"),
-                     view(Tensor::kQ), view(Tensor::kK), view(Tensor::kV), view(Tensor::kOutput)});
+    ranks.push_back(
+        {runtime.make_stream(Device{rank}, runtime::StreamKind::kNonBlocking, "caller"),
+         view(Tensor::kQ), view(Tensor::kK), view(Tensor::kV), view(Tensor::kOutput),
+         make_rank_streams(runtime, Device{rank})});  // of all variants: they take turns
   }
   return ranks;
 }
