@@ -92,6 +92,7 @@ Ulysses::Ulysses(Runtime& runtime, const HeadChunkLayout& layout, const Attentio
     }
     renewal_ = std::make_unique<WorkspaceRenewal>(runtime, layout_.world());
   }
+  if (graphs_) captured_ = std::make_unique<Rendezvous>(runtime, layout_.world());
   std::vector<Landing> workspaces, outputs;
   std::vector<RankStreams> streams;
   std::vector<runtime::Stream> own_inputs, own_outputs;
@@ -169,6 +170,9 @@ void Ulysses::pass(runtime::Host& host) {
     rank.graph = host.capture(rank.caller, {}, "pass", [&](runtime::Host& capturing) {
       rank.strategy->enqueue(capturing, *rank.pass);
     });
+    // Making a graph may wait for all that a GPU does, and so, where ranks share one, for a graph
+    // that waits for this rank: none is launched before all are made.
+    captured_->meet(host, rank.caller);
   }
   host.launch(rank.graph, rank.caller, "pass", {});
 }

@@ -16,6 +16,7 @@
 #include "backend/ulysses/parts.h"
 #include "backend/ulysses/rank_pass.h"
 #include "backend/ulysses/rank_streams.h"
+#include "backend/ulysses/rendezvous.h"
 #include "backend/ulysses/strategy.h"
 #include "backend/ulysses/workspace_renewal.h"
 
@@ -77,7 +78,8 @@ class Ulysses {
   Ulysses& operator=(const Ulysses&) = delete;
 
   /// Enqueues a pass of the host's rank. All ranks must make the same number of passes. Returns at
-  /// once, but for the second one with graphs, which is captured, and with a workspace per call;
+  /// once, but for the second one with graphs, which every rank captures before any goes on, and
+  /// with a workspace per call;
   /// thread-safe between different hosts. Throws UlyssesError kNoSuchBand to a host without a rank.
   void pass(runtime::Host& host);
 
@@ -112,6 +114,7 @@ class Ulysses {
   std::unique_ptr<CommunicatorGroup> inputs_;
   std::unique_ptr<CommunicatorGroup> outputs_;
   std::unique_ptr<WorkspaceRenewal> renewal_;  // with a workspace per call
+  std::unique_ptr<Rendezvous> captured_;       // with graphs
   std::vector<Rank> ranks_;
 };
 

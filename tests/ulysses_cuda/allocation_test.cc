@@ -25,7 +25,7 @@ TEST_F(DeviceAllocationTest, ASteadyPassAllocatesNothingOnTheHost) {
       options.graphs = graphs;
       const auto seen = allocations_by_pass(
           syncopate::cuda::make_cuda_engine({.devices = 2, .gpus = 1}),
-          {{1, {128, 128}, 8, 8, 64, ElementType::kBf16, {1, 2, 1}}, options, kSteadyPasses},
+          {{1, {2048, 2048}, 56, 56, 128, ElementType::kBf16, {7, 14, 7}}, options, kSteadyPasses},
           attention);
       EXPECT_EQ(seen[kSteadyPasses - 1] - seen[kWarmPasses], 0U)
           << to_string(strategy) << (graphs ? ", graphs" : "");

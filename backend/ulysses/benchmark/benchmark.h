@@ -14,10 +14,10 @@
 #include "backend/runtime/host.h"
 #include "backend/runtime/runtime.h"
 #include "backend/ulysses/benchmark/comparison.h"
-#include "backend/ulysses/benchmark/rendezvous.h"
 #include "backend/ulysses/benchmark/rotation.h"
 #include "backend/ulysses/benchmark/sampled_rows.h"
 #include "backend/ulysses/parts.h"
+#include "backend/ulysses/rendezvous.h"
 #include "backend/ulysses/ulysses.h"
 
 namespace syncopate::ulysses {
