@@ -248,6 +248,10 @@ bool HappensBefore::run_call(std::uint32_t host, std::uint32_t index) {
       if (!is_reached(call.target)) return false;
       if (join(clock_of(host), call.target)) ++state.version;
       break;
+    case CallType::kBlockFlag:
+      if (!is_set(call.flag, call.value)) return false;
+      if (join(clock_of(host), call.flag, call.value)) ++state.version;
+      break;
     case CallType::kSpan: {
       const Operation& op = operation_of(call);
       if (op.kind != OperationKind::kHostSpan || op.host != host) throw mismatch(call);
@@ -468,7 +472,9 @@ std::string HappensBefore::wait_of(const Call& call) {
     return "flag " + std::to_string(id.id) + " >= " + std::to_string(value) + " (" + site + ")" +
            (signal_for(id, value) == nullptr ? ", which no signal sets" : "");
   };
-  if (call.type == CallType::kWaitFlag) return flag(call.flag, call.value, call.site);
+  if (call.type == CallType::kWaitFlag || call.type == CallType::kBlockFlag) {
+    return flag(call.flag, call.value, call.site);
+  }
   if (call.type == CallType::kEnqueue) {  // a graph that a wait by value inside holds
     const std::vector<GraphNodeInfo>& nodes = graph_of(call.operation).nodes;
     for (const GraphNodeInfo& node : nodes) {

@@ -24,8 +24,8 @@ struct EnumNames<runtime::OperationKind> {
 template <>
 struct EnumNames<runtime::CallType> {
   static constexpr std::string_view kKey = "call_types";
-  static constexpr std::array<std::string_view, 8> kNames = {
-      "enqueue", "record", "wait", "signal", "wait_flag", "block", "seen", "span"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "enqueue", "record", "wait", "signal", "wait_flag", "block", "seen", "span", "block_flag"};
 };
 template <>
 struct EnumNames<runtime::NodeType> {

@@ -138,6 +138,7 @@ class TraceWriter {
       events_.slice("cpu_op", op.name, rows_.host(host_), {op.start, op.end}, "\"External id\": {}",
                     external_id());
     } else if (op.kind == OperationKind::kHostBlock) {
+      if (call != nullptr && call->type == CallType::kBlockFlag) return write_poll(op);
       ++correlation_;
       if (in_window() && call != nullptr) write_block(op, *call);
     } else {
@@ -192,6 +193,13 @@ class TraceWriter {
     if (flow_started_) return;
     flow_started_ = true;
     events_.flow_start(correlation_, rows_.host(host_), launch.issue_begin);
+  }
+
+  /// A host that watches a flag makes no call.
+  void write_poll(const Operation& op) {
+    if (!in_window()) return;
+    events_.slice("cpu_op", op.name, rows_.host(host_), {op.start, op.end}, "\"External id\": {}",
+                  external_id());
   }
 
   void write_block(const Operation& op, const Call& call) {

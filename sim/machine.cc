@@ -100,6 +100,8 @@ void Machine::step() {
     case Kind::kHandOver:
       go_on(index);
       break;
+    case Kind::kHost:
+      break;  // waits for flags, not for a time
   }
   while (!runnable_.empty()) {
     const std::uint32_t stream = runnable_.front();
@@ -329,6 +331,8 @@ void Machine::set_flag(std::uint32_t flag, std::uint64_t value) {
     if (kind_of(task) == Kind::kNode) {
       if (Operation* operation = operation_of(task)) operation->end = now_;
       end_node(index_of(task));
+    } else if (kind_of(task) == Kind::kHost) {
+      hosts_.wake(static_cast<int>(index_of(task)), now_);
     } else {
       hand_over(index_of(task));
     }

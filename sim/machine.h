@@ -44,6 +44,11 @@ class Machine {
   }
   /// Wakes `host` when `position`, which is not reached yet, is.
   void wake_at(int host, runtime::Position position);
+  /// Wakes `host`, which is blocked, once `flag` is at least `value`, which it is not.
+  void wake_at_flag(int host, std::uint32_t flag, std::uint64_t value) {
+    hold_for_flag(pack(Kind::kHost, static_cast<std::uint32_t>(host)), flag, value);
+  }
+  bool is_set(std::uint32_t flag, std::uint64_t value) const { return flags_[flag].value >= value; }
 
   /// Whether no event is pending.
   bool idle() const { return events_.empty(); }
@@ -61,7 +66,7 @@ class Machine {
 
  private:
   // What an event, a kernel or a copy is about: a number with its kind in the low bits.
-  enum class Kind : std::uint32_t { kStream, kNode, kGraph, kCopyEngine, kFluid, kHandOver };
+  enum class Kind : std::uint32_t { kStream, kNode, kGraph, kCopyEngine, kFluid, kHandOver, kHost };
   static constexpr std::uint32_t kKindBits = 3;
   static std::uint32_t pack(Kind kind, std::uint32_t index) {
     return index << kKindBits | static_cast<std::uint32_t>(kind);

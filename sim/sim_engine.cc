@@ -83,6 +83,7 @@ class SimEngine final : public runtime::Engine {
     return charge(host, costs_.calls().record);
   }
   Interval block(int host, SyncPoint point) override;
+  Interval block(int host, Flag flag, std::uint64_t value) override;
   bool reached(int host, SyncPoint point) override;
 
   // -- host time -----------------------------------------------------------------------------
@@ -134,6 +135,12 @@ class SimEngine final : public runtime::Engine {
   void fail(std::exception_ptr error);
   runtime::DeadlockError deadlock() const;
 
+  struct BlockedOn {
+    Position position;
+    Flag flag;  // this, where it is one
+    std::uint64_t value = 0;
+  };
+
   int devices_;
   CostModel costs_;
   BufferMemory memory_;
@@ -141,7 +148,7 @@ class SimEngine final : public runtime::Engine {
   Hosts hosts_;
   Machine machine_;
   std::vector<runtime::GraphScript> scripts_;  // by graph id; kept for their effects
-  std::vector<Position> blocked_on_;           // by host, while blocked
+  std::vector<BlockedOn> blocked_on_;          // by host, while blocked
   std::exception_ptr failure_;
   Nanos end_time_ = 0;
 };
@@ -289,6 +296,20 @@ Interval SimEngine::block(int host, SyncPoint point) {
   return {begin, hosts_.clock(host)};
 }
 
+Interval SimEngine::block(int host, Flag flag, std::uint64_t value) {
+  const Nanos begin = hosts_.clock(host);
+  check();
+  if (machine_.is_set(flag.id, value)) {
+    hosts_.clock(host) += costs_.calls().query;
+  } else {
+    blocked_on_[static_cast<std::size_t>(host)] = {{}, flag, value};
+    hosts_.block(host, costs_.calls().query, costs_.calls().wake);
+    machine_.wake_at_flag(host, flag.id, value);
+    settle(host);
+  }
+  return {begin, hosts_.clock(host)};
+}
+
 bool SimEngine::reached(int host, SyncPoint point) {
   settle(host);
   // Never free: a host that polls must get on.
@@ -312,7 +333,7 @@ void SimEngine::wait_for(int host, Position position, Nanos call, Nanos wake) {
     hosts_.clock(host) += call;
     return;
   }
-  blocked_on_[static_cast<std::size_t>(host)] = position;
+  blocked_on_[static_cast<std::size_t>(host)] = {position, {}, 0};
   hosts_.block(host, call, wake);
   machine_.wake_at(host, position);
   settle(host);
@@ -354,9 +375,10 @@ runtime::DeadlockError SimEngine::deadlock() const {
   std::string text = "nothing can go on";
   for (int host = 0; host < devices_; ++host) {
     if (!hosts_.blocked(host)) continue;
-    const Position position = blocked_on_[static_cast<std::size_t>(host)];
-    text += fmt::format("\n  host {} waits for command {} of stream {}", host, position.sequence,
-                        position.stream.id);
+    const auto& [position, flag, value] = blocked_on_[static_cast<std::size_t>(host)];
+    text += flag ? fmt::format("\n  host {} waits for flag {} to be {}", host, flag.id, value)
+                 : fmt::format("\n  host {} waits for command {} of stream {}", host,
+                               position.sequence, position.stream.id);
   }
   return runtime::DeadlockError(text + machine_.positions());
 }

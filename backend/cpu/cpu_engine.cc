@@ -52,6 +52,7 @@ class CpuEngine final : public runtime::Engine {
   Interval enqueue(int host, runtime::Stream stream, const Command& command) override;
   Interval record(int host, runtime::Event event, runtime::Position at) override;
   Interval block(int host, runtime::SyncPoint point) override;
+  Interval block(int host, runtime::Flag flag, std::uint64_t value) override;
   bool reached(int host, runtime::SyncPoint point) override;
 
   Nanos now(int) override { return clock_.now(); }
@@ -266,6 +267,12 @@ Interval CpuEngine::record(int /*host*/, runtime::Event /*event*/, runtime::Posi
 Interval CpuEngine::block(int host_id, runtime::SyncPoint point) {
   const Nanos begin = clock_.now();
   wait(host(host_id).waiter, stream(point.position.stream).done(point.position.sequence));
+  return {begin, clock_.now()};
+}
+
+Interval CpuEngine::block(int host_id, runtime::Flag flag, std::uint64_t value) {
+  const Nanos begin = clock_.now();
+  wait(host(host_id).waiter, flag_reaches(flag, value));
   return {begin, clock_.now()};
 }
 

@@ -200,6 +200,15 @@ class CudaEngine final : public runtime::Engine {
     return {begin, now(host)};
   }
 
+  Interval block(int host, runtime::Flag flag, std::uint64_t value) override {
+    const Nanos begin = now(host);
+    // A failed run's flags are all released, so this ends.
+    while (!flags_.reached(flag, value)) {
+      if (!state_of(host).stamps.resolve_one()) std::this_thread::yield();
+    }
+    return {begin, now(host)};
+  }
+
   bool reached(int /*host*/, runtime::SyncPoint point) override {
     return point.event ? completed(events_[point.event.id].live.get())
                        : completed_all(native(point.position.stream));

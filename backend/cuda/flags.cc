@@ -59,6 +59,11 @@ void Flags::wait(cudaStream_t stream, runtime::Flag flag, std::uint64_t value) c
   SYNCOPATE_CUDA_CALL(cuStreamBatchMemOp(stream, 2, seen_and_taken, 0));
 }
 
+bool Flags::reached(runtime::Flag flag, std::uint64_t value) const {
+  std::uint64_t* word = words_[flags_[flag.id].first];
+  return std::atomic_ref(*word).load(std::memory_order_acquire) >= value;
+}
+
 void Flags::release_all() const {
   for (std::uint64_t* word : words_) {
     std::atomic_ref(*word).store(INT64_MAX, std::memory_order_relaxed);

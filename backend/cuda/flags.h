@@ -26,6 +26,10 @@ class Flags {
   /// values stay below 2^63.
   void wait(cudaStream_t stream, runtime::Flag flag, std::uint64_t value) const;
 
+  /// Whether `flag`, which has no cycle, is at least `value`. Then what was done before its signal
+  /// is visible to the caller.
+  bool reached(runtime::Flag flag, std::uint64_t value) const;
+
   /// Raises every flag above all values, from the host: what waits goes on. What a stream still
   /// holds may set a flag back: to be called again until all streams are idle.
   void release_all() const;

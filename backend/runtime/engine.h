@@ -84,6 +84,8 @@ class Engine {
   /// Blocks the host until the point is reached. Throws OperationError when an operation failed,
   /// DeadlockError when nothing can reach it.
   virtual Interval block(int host, SyncPoint point) = 0;
+  /// The same until `flag`, which has no cycle, is at least `value`.
+  virtual Interval block(int host, Flag flag, std::uint64_t value) = 0;
   virtual bool reached(int host, SyncPoint point) = 0;
 
   // -- host time -----------------------------------------------------------------------------

@@ -307,6 +307,23 @@ void Host::synchronize(Stream stream, Site site) {
   block({{stream, streams_[stream.id].sequence}, Event{}}, site);
 }
 
+void Host::synchronize(Flag flag, std::uint64_t value, Site site) {
+  refuse_in_capture("synchronize");
+  if (left_out(site)) return;
+  if (runtime_.flag_cycles_[flag.id] != 0) {
+    throw UsageError("synchronize '" + std::string(site) + "': flag " + std::to_string(flag.id) +
+                     " has a cycle, whose values only streams can wait for");
+  }
+  const std::uint32_t index = add_operation(OperationKind::kHostBlock, site, Stream{}, {});
+  blocked(index, engine_.block(id_, flag, value));
+  if (log_all_) {
+    Call& call = log(CallType::kBlockFlag, site);
+    call.operation = index;
+    call.flag = flag;
+    call.value = value;
+  }
+}
+
 bool Host::query(Event event, Site site) {
   refuse_in_capture("query");
   const EventState& state = events_[event.id];
@@ -575,12 +592,15 @@ void Host::enqueue(Stream stream, Command& command) {
   }
 }
 
+void Host::blocked(std::uint32_t operation, const Interval& spent) {
+  Operation& block = operations_[operation];
+  block.issue_begin = block.start = spent.begin;
+  block.issue_end = block.end = spent.end;
+}
+
 void Host::block(SyncPoint point, Site site) {
   const std::uint32_t index = add_operation(OperationKind::kHostBlock, site, Stream{}, {});
-  const Interval spent = engine_.block(id_, point);
-  Operation& operation = operations_[index];
-  operation.issue_begin = operation.start = spent.begin;
-  operation.issue_end = operation.end = spent.end;
+  blocked(index, engine_.block(id_, point));
   if (log_all_) {
     Call& call = log(CallType::kBlock, site);
     call.operation = index;

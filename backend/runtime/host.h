@@ -82,6 +82,10 @@ class Host {
   void synchronize(Event event, Site site);
   /// Blocks this host until all that is in the stream so far is done.
   void synchronize(Stream stream, Site site);
+  /// Blocks this host, and no stream, until `flag` is at least `value`; the signal may come later,
+  /// from any host. So hosts meet where nothing on a device may be held meanwhile. Throws
+  /// UsageError for a flag with a cycle.
+  void synchronize(Flag flag, std::uint64_t value, Site site);
   /// Whether the event's newest record is reached (true if there is none).
   bool query(Event event, Site site);
 
@@ -170,6 +174,7 @@ class Host {
                               std::span<const Access> accesses);
   void enqueue(Stream stream, Command& command);
   void block(SyncPoint point, Site site);
+  void blocked(std::uint32_t operation, const Interval& spent);
 
   Runtime& runtime_;
   Engine& engine_;

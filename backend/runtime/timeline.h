@@ -52,15 +52,16 @@ struct Operation {
 };
 
 enum class CallType : std::uint8_t {
-  kEnqueue,   ///< `operation` entered `at.stream` as command `at.sequence`.
-  kRecord,    ///< `event` now stands for position `at`.
-  kWait,      ///< Command `at` of its stream holds it until position `target` is reached. A wait
-              ///< on a never-recorded event has target.sequence 0: no order.
-  kSignal,    ///< Command `at` sets `flag` to `value` once all before it in its stream is done.
-  kWaitFlag,  ///< Command `at` holds its stream until `flag` is at least `value`.
-  kBlock,     ///< The host blocked until `target` was reached.
-  kSeen,      ///< A query told the host that `target` is reached.
-  kSpan,      ///< `operation` (a host span) ran on the host.
+  kEnqueue,    ///< `operation` entered `at.stream` as command `at.sequence`.
+  kRecord,     ///< `event` now stands for position `at`.
+  kWait,       ///< Command `at` of its stream holds it until position `target` is reached. A wait
+               ///< on a never-recorded event has target.sequence 0: no order.
+  kSignal,     ///< Command `at` sets `flag` to `value` once all before it in its stream is done.
+  kWaitFlag,   ///< Command `at` holds its stream until `flag` is at least `value`.
+  kBlock,      ///< The host blocked until `target` was reached.
+  kSeen,       ///< A query told the host that `target` is reached.
+  kSpan,       ///< `operation` (a host span) ran on the host.
+  kBlockFlag,  ///< The host blocked until `flag` was at least `value`.
 };
 
 /// One entry of a host's call log, in the order of the host's program. Enough, with the graphs'
@@ -70,8 +71,9 @@ struct Call {
   bool implicit = false;  ///< Made by a rule (legacy default stream, pageable copy), not
                           ///< written in the program.
   std::uint16_t host = 0;
-  std::uint32_t operation = UINT32_MAX;  ///< kEnqueue, kSpan, kBlock: index into operations.
-  Site site = "";                        ///< kRecord, kWait, kSignal, kWaitFlag, kBlock, kSeen.
+  /// kEnqueue, kSpan, kBlock, kBlockFlag: index into operations.
+  std::uint32_t operation = UINT32_MAX;
+  Site site = "";  ///< Of all but kEnqueue and kSpan.
   Position at;
   Position target;
   Event event;

@@ -17,15 +17,14 @@ class Rendezvous {
   }
 
   /// Blocks the host until every rank has come here as often, with all that its stream held by
-  /// then done. What the host does next, and what it enqueues, comes after that.
+  /// then done. What the host does next, and what it enqueues, comes after that. No stream is held
+  /// meanwhile: what waits for a device to be idle (making a graph, freeing memory) finds it so,
+  /// also where ranks share one.
   void meet(runtime::Host& host, runtime::Stream stream) {
     const std::uint32_t rank = host.device().id;
     const std::uint64_t time = ++times_[rank].count;
     host.signal(stream, flags_[rank], time, "rendezvous.signal");
-    for (std::uint32_t other = 0; other < flags_.size(); ++other) {
-      if (other != rank) host.wait(stream, flags_[other], time, "rendezvous.wait");
-    }
-    host.synchronize(stream, "rendezvous.block");
+    for (const runtime::Flag flag : flags_) host.synchronize(flag, time, "rendezvous.block");
   }
 
  private:

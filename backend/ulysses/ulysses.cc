@@ -167,11 +167,13 @@ void Ulysses::pass(runtime::Host& host) {
     return;
   }
   if (!rank.graph) {
+    // Making a graph may wait until its GPU is idle. So it is made while no stream is held, and
+    // none is launched, which may hold one until another rank launches its own, before all are
+    // made.
+    captured_->meet(host, rank.caller);
     rank.graph = host.capture(rank.caller, {}, "pass", [&](runtime::Host& capturing) {
       rank.strategy->enqueue(capturing, *rank.pass);
     });
-    // Making a graph may wait for all that a GPU does, and so, where ranks share one, for a graph
-    // that waits for this rank: none is launched before all are made.
     captured_->meet(host, rank.caller);
   }
   host.launch(rank.graph, rank.caller, "pass", {});

@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "backend/runtime/host.h"
 #include "backend/runtime/runtime.h"
+#include "backend/ulysses/rendezvous.h"
 
 namespace syncopate::ulysses {
 
@@ -25,9 +25,7 @@ class WorkspaceRenewal {
   void renew(runtime::Host& host, runtime::Stream caller, std::span<const runtime::Buffer> buffers);
 
  private:
-  std::uint32_t world_;
-  std::vector<runtime::Flag> renewed_;  // by destination, then source
-  std::vector<std::uint64_t> rounds_;   // by rank; each is its host's
+  Rendezvous renewed_;
 };
 
 }  // namespace syncopate::ulysses

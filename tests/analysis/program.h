@@ -108,6 +108,11 @@ class Program {
   }
   void block(Position target) { call(runtime::CallType::kBlock).target = target; }
   void block(Event event) { block(events_[event.id]); }
+  void block(Flag flag, std::uint64_t value) {
+    runtime::Call& made = call(runtime::CallType::kBlockFlag);
+    made.flag = flag;
+    made.value = value;
+  }
   void see(Event event) { call(runtime::CallType::kSeen).target = events_[event.id]; }
   Position end_of(Stream stream) const { return {stream, sequences_[stream.id]}; }
 

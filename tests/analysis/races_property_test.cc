@@ -96,6 +96,7 @@ class Oracle {
     if (call.type == CallType::kBlock || call.type == CallType::kSeen) {
       if (call.target.sequence != 0) edge(command(call.target) + 1, host);
     }
+    if (call.type == CallType::kBlockFlag) waits_.push_back({{call.flag.id, call.value}, host});
     if (!in_stream(call)) return;
     const int work = command(call.at);
     edge(host, work);
@@ -216,7 +217,7 @@ struct RandomProgram {
       const Stream s = streams[hosts == 1 ? below(3) : host == 0 ? below(2) : 2];
       const Event event{static_cast<std::uint32_t>(below(3))};
       const auto flag = static_cast<std::uint32_t>(below(3));
-      switch (below(flags ? 12 : 10)) {
+      switch (below(flags ? 13 : 10)) {
         case 0:
         case 1:
         case 2:
@@ -273,6 +274,9 @@ struct RandomProgram {
           break;
         case 11:
           p.wait(s, Flag{flag}, values[flag] + (below(6) == 0 ? 1 : 0));
+          break;
+        case 12:
+          p.block(Flag{flag}, values[flag]);
           break;
       }
     }

@@ -284,6 +284,41 @@ TEST(Flags, HostsThatBlockInTurnsAreFollowed) {
   EXPECT_THAT(races_of(p), IsEmpty());
 }
 
+TEST(Flags, AHostThatBlocksOnOneComesAfterItsSignalAndSoDoesWhatItThenEnqueues) {
+  for (const bool blocks : {true, false}) {
+    Program p(2);
+    const Stream s = p.stream("s"), t = p.stream("t");
+    const Buffer x = p.buffer("x"), y = p.buffer("y");
+    p.on(0).launch(s, "writer", {write(x, 0, 8)});
+    p.signal(s, Flag{0}, 3);
+    p.launch(s, "later", {write(y, 0, 8)});
+    p.on(1);
+    if (blocks) p.block(Flag{0}, 2);
+    p.span("look", {read(x, 0, 8)});
+    p.launch(t, "reader", {read(x, 0, 8), read(y, 0, 8)});
+    if (blocks) {
+      EXPECT_THAT(races_of(p), UnorderedElementsAre("RAW y later->reader"));
+    } else {
+      EXPECT_THAT(races_of(p), UnorderedElementsAre("RAW x writer->look", "RAW x writer->reader",
+                                                    "RAW y later->reader"));
+    }
+  }
+}
+
+TEST(Flags, ABlockedHostThatNoSignalReachesIsNamed) {
+  Program p(2);
+  const Stream s = p.stream("s");
+  p.on(0).signal(s, Flag{0}, 1);
+  p.on(1).block(Flag{0}, 2);
+  try {
+    find_races(p.timeline());
+    FAIL() << "no error";
+  } catch (const UnsatisfiedWaitError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("host 1 waits for flag 0 >= 2 (site), which no signal sets"));
+  }
+}
+
 TEST(Flags, AWaitThatNothingSatisfiesIsNamed) {
   Program p(2);
   const Stream s = p.stream("s"), t = p.stream("t");

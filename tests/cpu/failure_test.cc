@@ -132,6 +132,17 @@ TEST(CpuFailure, ReleasesStreamsAndHostsThatWaitForOthers) {
   });
 }
 
+TEST(CpuFailure, ReleasesAHostThatBlocksOnAFlag) {
+  const auto runtime = make_runtime(2);
+  const Stream failing = make_stream(*runtime);
+  const Flag never = runtime->make_flag();
+  expect_operation_error([&] {
+    run(*runtime,
+        {[&](Host& host) { launch(host, failing, "failing", fail()); },
+         [&](Host& host) { expect_operation_error([&] { host.synchronize(never, 1, "meet"); }); }});
+  });
+}
+
 TEST(CpuFailure, OfAHostComesOutAsItWasThrown) {
   const auto runtime = make_runtime();
   EXPECT_THROW(run(*runtime, {[](Host&) { throw std::out_of_range("mine"); }}), std::out_of_range);

@@ -27,6 +27,26 @@ TEST(CpuFlag, MayBeWaitedForBeforeItIsSignalled) {
   EXPECT_EQ(*runtime->host_data<int>(out), 12);
 }
 
+TEST(CpuFlag, BlocksAHostUntilAnotherHostsStreamSignals) {
+  const auto runtime = make_runtime(2);
+  const Stream signalling = make_stream(*runtime);
+  const Stream free = make_stream(*runtime, kDevice1);
+  const Buffer cell = make_ints(*runtime, Memory::kPinned, 2);
+  const Flag flag = runtime->make_flag();
+  int seen = 0;
+  run(*runtime, {[&](Host& host) {
+                   launch(host, signalling, "one", append(cell, 0, 1));
+                   host.signal(signalling, flag, 3, "signal");
+                 },
+                 [&](Host& host) {
+                   launch(host, free, "two", append(cell, 1, 2));  // its stream is not held
+                   host.synchronize(free, "block");
+                   host.synchronize(flag, 3, "meet");
+                   seen = runtime->host_data<int>(cell)[0];
+                 }});
+  EXPECT_EQ(seen, 1);
+}
+
 /// Each device fills a block, scatters it into the other's inbox, waits for the other's block by
 /// value, and adds it to a sum. An inbox is free again when its owner says so by a second flag.
 struct Exchange {

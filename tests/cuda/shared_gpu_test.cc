@@ -44,6 +44,26 @@ TEST(CudaSharedGpu, MoreGpusThanDevicesIsAUsageError) {
   EXPECT_THROW(make_cuda_engine({.devices = 1, .gpus = -1}), runtime::UsageError);
 }
 
+// While hosts block on a flag their GPU is idle: what waits for that does not wait for them.
+TEST_F(CudaSharedGpuTest, AHostThatBlocksOnAFlagHoldsNoStream) {
+  const Flag freed = runtime_->make_flag();
+  const runtime::HostMain mains[2] = {
+      [&](Host& host) {
+        launch(host, streams_[0], fill_body(words_[0], 1, 11));
+        host.synchronize(streams_[0], "block");
+        host.renew(words_[0], "renew");  // frees memory, for which the device must be idle
+        launch(host, streams_[0], fill_body(words_[0], 1, 12));
+        host.signal(streams_[0], freed, 1, "freed");
+      },
+      [&](Host& host) {
+        host.synchronize(freed, 1, "meet");
+        host.copy(streams_[1], "fetch", word(seen_[1]), word(words_[0]));
+        host.synchronize(streams_[1], "end");
+      }};
+  runtime_->run(mains);
+  EXPECT_EQ(*runtime_->host_data<std::uint32_t>(seen_[1]), 12U);
+}
+
 // Two streams are there; a GPU has 32 queues.
 TEST_F(CudaSharedGpuTest, MoreStreamsThanQueuesAreRefusedOnceAFlagCanHoldOne) {
   for (std::uint32_t i = 2; i < 32; ++i) {

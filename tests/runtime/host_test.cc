@@ -139,6 +139,31 @@ TEST_F(HostTest, MakingTheDefaultStreamTwiceGivesTheSameOne) {
   EXPECT_EQ(stream(StreamKind::kLegacyDefault), first);
 }
 
+TEST_F(HostTest, BlocksOnAFlagAndNoStream) {
+  Runtime& runtime = make();
+  const Flag flag = runtime.make_flag();
+  run([&](Host& host) {
+    host.synchronize(flag, 7, "meet");
+    host.synchronize(flag, 8, "meet");
+  });
+  EXPECT_THAT(recorded_.asked, ElementsAre("block flag 0 >= 7", "block flag 0 >= 8"));
+  const Timeline& timeline = runtime.timeline();
+  ASSERT_EQ(timeline.calls.size(), 2U);
+  const Call& call = timeline.calls[1];
+  EXPECT_EQ(call.type, CallType::kBlockFlag);
+  EXPECT_STREQ(call.site, "meet");
+  EXPECT_EQ(call.flag, flag);
+  EXPECT_EQ(call.value, 8U);
+  EXPECT_EQ(timeline.operations.at(call.operation).kind, OperationKind::kHostBlock);
+}
+
+TEST_F(HostTest, RefusesToBlockOnAFlagWhoseValuesGoAround) {
+  Runtime& runtime = make();
+  const Flag around = runtime.make_flag(4);
+  run([&](Host& host) { EXPECT_THROW(host.synchronize(around, 1, "meet"), UsageError); });
+  EXPECT_THAT(recorded_.asked, IsEmpty());
+}
+
 TEST_F(HostTest, RemovedSitesAreLeftOut) {
   make({Detail::kAll, {"record", "block", "signal"}});
   const Stream a = stream(), b = stream();

@@ -68,6 +68,11 @@ class RecordingEngine final : public Engine {
     recorded_.asked.push_back("block " + text(point.position));
     return {};
   }
+  Interval block(int, Flag flag, std::uint64_t value) override {
+    recorded_.asked.push_back("block flag " + std::to_string(flag.id) +
+                              " >= " + std::to_string(value));
+    return {};
+  }
   bool reached(int, SyncPoint) override { return recorded_.reached; }
   Nanos now(int) override { return 0; }
   Interval busy(int, Nanos duration) override { return {0, duration}; }

@@ -49,6 +49,33 @@ TEST(Hosts, PassFlagsInVirtualTime) {
   EXPECT_EQ(returned, (std::vector<Nanos>{36'000, 34'000}));
 }
 
+// The kernel ends at 11, and both see it 3 later; a flag that is set is seen at the price of a
+// query.
+TEST(Hosts, BlockOnFlagsWithoutHoldingAStream) {
+  HardwareProfile profile;
+  profile.host.kernel_launch_us = 1;
+  profile.host.query_us = 2;
+  profile.host.wake_us = 3;
+  TwoHosts two(profile);
+  const Flag there = two.machine->make_flag();
+  std::vector<Nanos> returned(3);
+  two.machine.run({[&](Host& host) {
+                     launch(host, two.zero, "work", 10'000);  // call 0-1
+                     host.signal(two.zero, there, 5, "signal");
+                     host.synchronize(there, 5, "meet 0");
+                     returned[0] = host.now();
+                   },
+                   [&](Host& host) {
+                     host.synchronize(there, 4, "meet 1");
+                     returned[1] = host.now();
+                     host.synchronize(there, 5, "again");
+                     returned[2] = host.now();
+                     launch(host, two.one, "after", 1'000);
+                   }});
+  EXPECT_EQ(returned, (std::vector<Nanos>{14'000, 14'000, 16'000}));
+  expect_times(two.machine.find("after"), 17'000, 18'000);
+}
+
 TEST(Hosts, RunOneAtATimeWithTheLeastClockFirst) {
   TwoHosts two;
   const Event zero = two.machine->make_event(Device{0}), one = two.machine->make_event(Device{1});
@@ -144,6 +171,18 @@ TEST(Deadlock, NamesHostsStreamsPositionsAndWhatTheyWaitFor) {
                  "be 3 (it is 2)");
   }
   expect_times(two.machine.find("first"), 0, 1'000);
+}
+
+TEST(Deadlock, NamesTheFlagThatAHostBlocksOn) {
+  TwoHosts two;
+  const Flag flag = two.machine->make_flag();
+  try {
+    two.machine.run({[&](Host& host) { host.synchronize(flag, 3, "meet"); },
+                     [&](Host& host) { host.signal(two.one, flag, 2, "signal"); }});
+    FAIL() << "nothing can signal 3";
+  } catch (const DeadlockError& error) {
+    EXPECT_STREQ(error.what(), "nothing can go on\n  host 0 waits for flag 0 to be 3");
+  }
 }
 
 TEST(Deadlock, IsFoundWhenHostsHaveReturnedAndStreamsAreStuck) {

@@ -239,7 +239,7 @@ std::vector<Case> cases() {
                        {"attended: attention -> renew +1", "attended: gather -> renew +1",
                         "workspace: attention -> renew +1", "workspace: scatter -> renew +1",
                         "workspace: scatter -> renew of another rank +1"}},
-                      {"renewal.wait", {"workspace: renew -> scatter of another rank +0"}}};
+                      {"rendezvous.block", {"workspace: renew -> scatter of another rank +0"}}};
   all.push_back(overlap(alone, 2));
   all.back().sites = of_one_rank(all.back().sites);
 
