@@ -14,7 +14,9 @@ sys.path.insert(0, str(ROOT / "analysis" / "plots"))
 pytest.importorskip("matplotlib")
 import matplotlib.image  # noqa: E402
 import chunking  # noqa: E402
+import gain  # noqa: E402
 import lanes as streams  # noqa: E402
+import passes  # noqa: E402
 import run as runs  # noqa: E402
 import timeline as plot  # noqa: E402
 from lanes import Arrow, Piece  # noqa: E402
@@ -174,6 +176,8 @@ def test_the_figures_that_are_kept_are_those_that_are_made(made_figures):
     ("post_activity", None),
     ("chunked_prefill", None),
     ("host_speed", None),
+    ("ulysses_passes", None),
+    ("ulysses_gain", None),
     ("launch_overhead", ["host", "h2d", "compute", "d2h"]),
     ("default_stream", ["host", "default"]),
     ("unordered", ["host", "h2d", "compute", "d2h"]),
@@ -222,6 +226,46 @@ def test_larger_chunks_trade_others_gaps_for_the_prompts_first_token(made_figure
     tokens, pairs = 8192 + 31, 8192 * 8193 / 2
     at_least = (4808 + 18.7 * tokens + 1.9e-3 * pairs) / 1e3
     assert at_least < gaps[-1] < 1.05 * at_least
+
+
+# Copies leave the next attention nothing to wait for. Kernels come in between two attentions, for as
+# long as an exchange takes at least: 7 heads of Q, K and V of 4,096 tokens, 22 MB, more for 14.
+@needs_program
+def test_attention_waits_between_bands_for_kernels_and_not_for_copies(made_figures):
+    (folder,) = (made_figures / "work" / "ulysses_passes").iterdir()
+    found, _ = passes.passes(folder)
+    overlapped = {one.variant["transport"]: one for one in found
+                  if one.variant["strategy"] == "chunk_overlap"}
+    for transport, least, most in (("peer", 0, 0.001), ("nccl", 0.032 + 22 * 3.47e-3, 0.5)):
+        attention = [(start, end) for lane, _, start, end in overlapped[transport].pieces
+                     if lane == "attention"]
+        assert len(attention) == 3
+        for (_, end), (start, _) in zip(attention, attention[1:]):
+            assert least <= start - end <= most, transport
+
+
+# At best all that crosses the link is hidden. What is sent: Q, K, V and the output, half of each.
+@needs_program
+def test_gains_are_those_of_hidden_copies(made_figures):
+    work = made_figures / "work" / "ulysses_gain"
+    by_link = {int(folder.name.removeprefix("link_").removesuffix(".yaml")): gain.gains(folder)
+               for folder in work.glob("link_*.yaml")}
+    links = sorted(by_link)
+    assert len(links) == 6
+    for which in (0, 1):
+        in_order = [by_link[link][which] for link in links]
+        assert in_order == sorted(in_order, reverse=True)
+    sent = 2 * (37760 / 2) * 56 * 128 * 2  # bytes
+    for link in links:
+        at_best = 100 * sent / (link * 1e9) / 33.69e-3  # of an attention of 33.69 ms
+        assert 0.5 * at_best < by_link[link][1] <= by_link[link][0] < 1.02 * at_best
+
+
+def test_what_is_no_point_of_a_gain_is_refused(tmp_path, capsys):
+    for label, says in (("width=3", "no key of tokens, heads, link"), ("heads=8", "metrics.json")):
+        with pytest.raises(SystemExit):
+            gain.main([str(tmp_path), "--labels", label, "--out", str(tmp_path / "figure")])
+        assert says in capsys.readouterr().err
 
 
 @needs_program
