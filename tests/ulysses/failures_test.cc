@@ -213,6 +213,37 @@ TEST(UlyssesFailuresTest, StagingMemoryIsForOneUse) {
   });
 }
 
+// What is kept for each shape or band that ever came grows without bound. Here it is made once, as
+// large as the largest band needs, and passes add nothing.
+TEST(UlyssesFailuresTest, StagingMemoryIsThatOfTheLargestBandHoweverManyThereAre) {
+  const auto scatters = [](std::vector<std::uint32_t> schedule) {
+    const HeadChunkLayout layout(
+        {1, {32, 32}, 16, 16, 16, ElementType::kFp32, std::move(schedule)});
+    const std::vector<runtime::Buffer> none(2);
+    return PackedPlan(layout, PackedUse::kScatters, none, none).staging_bytes(0);
+  };
+  // Q, K and V of 32 tokens and 4 heads of 64 bytes go to the other rank.
+  const std::uint64_t of_four_heads = 3 * 32 * 4 * 64;
+  EXPECT_EQ(scatters({4, 4}), of_four_heads);
+  EXPECT_EQ(scatters({1, 4, 3}), of_four_heads);
+  EXPECT_EQ(scatters({1, 1, 1, 1, 4}), of_four_heads);
+  EXPECT_EQ(scatters({8}), 2 * of_four_heads);
+}
+
+TEST(UlyssesFailuresTest, PassesMakeNoBuffersOrStreams) {
+  for (const Transport transport : kTransports) {
+    const auto timeline = [&](std::uint32_t count) {
+      Passes passes{kTwoRanks, {StrategyKind::kChunkOverlap, 1}, count};
+      passes.options.transport = transport;
+      return make_passes(sim_of_two(), passes).timeline;
+    };
+    const runtime::Timeline few = timeline(2), many = timeline(20);
+    EXPECT_EQ(few.buffers.size(), many.buffers.size()) << to_string(transport);
+    EXPECT_EQ(few.streams.size(), many.streams.size()) << to_string(transport);
+    EXPECT_GT(many.operations.size(), few.operations.size()) << to_string(transport);
+  }
+}
+
 /// The tensors that kTwoRanks wants.
 std::vector<RankTensors> tensors(Runtime& runtime) {
   const HeadChunkLayout layout(kTwoRanks);
@@ -278,6 +309,46 @@ TEST(UlyssesFailuresTest, HeadsThatAttentionDoesNotTakeAreRefused) {
         }
       },
       large);
+}
+
+/// Says when a group asks for its exchange, which is when NCCL connects the ranks.
+class CountedDevice final : public PackedDevice {
+ public:
+  runtime::Body copy_rows(PackedMoves, const Given&) const override { return {}; }
+  const DeviceExchange& exchange(std::uint32_t, PackedUse) override {
+    ++asked;
+    return exchange_;
+  }
+  int asked = 0;
+
+ private:
+  class Nothing final : public DeviceExchange {
+   public:
+    runtime::Body body(std::uint32_t, PackedMoves, PackedMoves, const Given&) const override {
+      return {};
+    }
+  };
+  Nothing exchange_;
+};
+
+// Communicators that are set up at their first use fail where that is inside a capture.
+TEST(UlyssesFailuresTest, ExchangesAreSetUpBeforeThereIsAPassToCapture) {
+  for (const bool graphs : {false, true}) {
+    CountedDevice device;
+    Runtime runtime(sim_of_two());
+    const HostAttention attention;
+    UlyssesOptions options;
+    options.transport = Transport::kNccl;
+    options.graphs = graphs;
+    options.packed_device = &device;
+    Ulysses ulysses(runtime, HeadChunkLayout(kTwoRanks), attention, options, tensors(runtime));
+    EXPECT_EQ(device.asked, 2) << "for scatters and for gathers";
+    const std::vector<runtime::HostMain> mains(2, [&](Host& host) {
+      for (int pass = 0; pass < 3; ++pass) ulysses.pass(host);
+    });
+    runtime.run(mains);
+    EXPECT_EQ(device.asked, 2);
+  }
 }
 
 // A captured graph keeps the address of a workspace that is allocated again.
