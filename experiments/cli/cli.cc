@@ -43,6 +43,8 @@ constexpr const char* kExamples = R"(Examples:
   syncopate calibrate --runtime cpu --out mine.yaml
   syncopate run configs/demo/async_sim.yaml --set runtime.profile=$PWD/mine.yaml
       the demo in virtual time, with this machine's own figures
+  syncopate predict --host-ms 2.41 --device-ms 7.63
+      what asynchronous batching would give an engine of which only that is known
   syncopate list
       what can stand in a configuration (docs/config.md says all of it)
   syncopate schema > syncopate.schema.json
@@ -120,6 +122,16 @@ constexpr const char* kSchemaExamples = R"(Examples:
       the same for hardware profiles; --sweep for sweeps
   syncopate schema --markdown
       docs/config.md)";
+
+constexpr const char* kPredictNotes =
+    R"(Examples:
+  syncopate predict --host-ms 2.41 --device-ms 7.63 --batch 32
+      an engine whose host works 2.41 ms between steps of 7.63 ms
+  syncopate predict --host-ms 2.41 --device-ms 7.63 --launch-ms 1.8 --jitter 0.5
+      1.8 ms of that launch kernels; both halves vary by half
+
+In virtual time, of 4,096 steps. Both times are those of an engine that takes turns: a profiler's
+trace has them as the busy and the idle time of the GPU between the starts of two steps.)";
 
 constexpr const char* kCalibrateNotes =
     R"(Takes up to a minute, and needs the machine for itself: what else runs on it is measured with
@@ -234,6 +246,20 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   calibration.command_line = command_line;
   sweeping.command_line = command_line;
 
+  PredictArguments prediction;
+  CLI::App* predict = app.add_subcommand(
+      "predict", "What asynchronous batching would give an engine, from two times of a step");
+  predict->add_option("--host-ms", prediction.halves.host_ms, "The host's work of a step")
+      ->required();
+  predict->add_option("--device-ms", prediction.halves.device_ms, "The device's")->required();
+  predict->add_option("--launch-ms", prediction.halves.launch_ms,
+                      "Of the host's work, what launching one graph would save");
+  predict->add_option("--batch", prediction.batch, "Tokens of a step, for tokens/s")
+      ->check(CLI::Range(1, 1 << 20));
+  predict->add_option("--jitter", prediction.halves.jitter,
+                      "Both vary evenly by this share of their time; 0.5: half");
+  predict->footer(kPredictNotes);
+
   CLI::App* list_command =
       app.add_subcommand("list", "Programs, runtimes, strategies, models and hardware profiles");
   list_command->footer(kListExamples);
@@ -274,6 +300,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   if (*compare_command) return compare_results(comparing);
   if (*check) return check_run(folder, all);
   if (*calibrate) return calibrate_machine(calibration);
+  if (*predict) return predict_step(prediction);
   if (*list_command) return list();
   if (*schema && as_markdown) return print_reference();
   if (*schema) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/runtime/error.h"
+#include "experiments/predict/predict.h"
 
 namespace syncopate::experiments::cli {
 
@@ -72,6 +73,14 @@ struct CompareArguments {
 
 /// Prints what differs between two runs or sweeps. Throws ComparisonError.
 int compare_results(const CompareArguments& arguments);
+
+struct PredictArguments {
+  StepHalves halves;
+  unsigned batch = 1;  ///< Tokens of a step.
+};
+
+/// Prints what a step would take with each strategy. Throws RefusedError.
+int predict_step(const PredictArguments& arguments);
 
 /// Of `calibrate`, as `run` has them where the names are the same.
 struct CalibrateArguments {

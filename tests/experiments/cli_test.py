@@ -453,6 +453,20 @@ if os.path.exists(PROGRAM) and len(models_of_this_build()) == 1:  # with libtorc
         assert not (tmp_path / "mine.yaml").exists()
 
 
+def test_two_times_of_a_step_say_what_async_gives(tmp_path):
+    done = syncopate("predict", "--host-ms", 1, "--device-ms", 3, "--batch", 8, cwd=tmp_path)
+    assert done.returncode == 0
+    row = next(line for line in done.stdout.splitlines() if line.startswith("async, 2 slots "))
+    step, tokens, active, gain = map(float, row.split()[3:])
+    assert (round(step, 2), round(gain, 2)) == (3.0, 1.33)
+    assert abs(tokens - 8 / 3e-3) < 2 and active > 99.9
+    assert "Overlap alone gains at most 1.333 times" in done.stdout
+
+    refused = syncopate("predict", "--host-ms", 1, "--device-ms", 3, "--launch-ms", 2, cwd=tmp_path)
+    assert refused.returncode == 2 and not refused.stdout
+    assert "take longer than all of it" in refused.stderr
+
+
 def test_a_run_that_an_error_ends_is_kept_beside_its_name_and_marked(tmp_path):
     """With room for the program but not for the log of ten million steps."""
     config = tmp_path / "long.yaml"
