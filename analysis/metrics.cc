@@ -25,10 +25,6 @@ using runtime::Timeline;
 
 namespace {
 
-bool is_host_kind(OperationKind kind) {
-  return kind == OperationKind::kHostSpan || kind == OperationKind::kHostBlock;
-}
-
 /// A step's device activity, and the operation that it begins with.
 struct Activity {
   Interval time;

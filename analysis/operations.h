@@ -14,4 +14,9 @@ inline bool is_copy(runtime::OperationKind kind) {
   return kind >= runtime::OperationKind::kCopyH2D && kind <= runtime::OperationKind::kCopyPeer;
 }
 
+/// Whether it is on a host's own row.
+inline bool is_host_kind(runtime::OperationKind kind) {
+  return kind == runtime::OperationKind::kHostSpan || kind == runtime::OperationKind::kHostBlock;
+}
+
 }  // namespace syncopate::analysis

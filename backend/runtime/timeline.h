@@ -25,7 +25,7 @@ enum class OperationKind : std::uint8_t {
   kGraph,      ///< A whole graph launch; its nodes follow it directly in the list.
   kGraphNode,  ///< Part of the nearest kGraph before it; `kind_in_graph` says what it is.
   kHostSpan,   ///< Work of the host itself, on the host's own row.
-  kHostBlock,  ///< The host blocked on an event, stream or pageable copy.
+  kHostBlock,  ///< The host blocked on an event, a stream or a flag.
 };
 
 /// One thing that took time. Device operations have a stream; host ones have none.

@@ -1,43 +1,33 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "analysis/error.h"
 #include "analysis/races.h"
-#include "analysis/timeline_io.h"
 #include "experiments/cli/cli.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/run_timeline.h"
 
 namespace syncopate::experiments::cli {
 
 namespace {
 
 /// What contradicts itself came out of the file: the message has to say which.
-std::vector<analysis::Race> races_of(const runtime::Timeline& timeline,
-                                     const std::filesystem::path& file) {
+std::vector<analysis::Race> races_of(const RunTimeline& run) {
   try {
-    return analysis::find_races(timeline);
+    return analysis::find_races(run.timeline);
   } catch (const runtime::Error& error) {
-    throw analysis::FileError(fmt::format("{}: {}", file.string(), error.what()));
+    throw analysis::FileError(fmt::format("{}: {}", run.file.string(), error.what()));
   }
 }
 
 }  // namespace
 
 int check_run(const std::string& folder, bool all) {
-  const std::filesystem::path file = std::filesystem::path(folder) / "timeline.json";
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {
-    throw NoRunError(folder + ": no such run");
-  }
-  if (!std::filesystem::is_regular_file(file, error)) {
-    throw NoRunError(folder + " has no timeline.json: run it with output.log on");
-  }
-  const runtime::Timeline timeline = analysis::read_timeline(file);
-  const std::vector<analysis::Race> races = races_of(timeline, file);
+  const RunTimeline run = read_run_timeline(folder);
+  const runtime::Timeline& timeline = run.timeline;
+  const std::vector<analysis::Race> races = races_of(run);
   if (races.empty()) {
     fmt::print("no races in {} operations\n", timeline.operations.size());
     return kOk;

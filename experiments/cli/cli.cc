@@ -40,6 +40,8 @@ constexpr const char* kExamples = R"(Examples:
       how their figures differ
   syncopate check runs/demo/async_cpu-cpu
       the races of a finished run
+  syncopate critical-path runs/demo/async_cpu-cpu
+      what that run's time went to
   syncopate calibrate --runtime cpu --out mine.yaml
   syncopate run configs/demo/async_sim.yaml --set runtime.profile=$PWD/mine.yaml
       the demo in virtual time, with this machine's own figures
@@ -109,6 +111,16 @@ constexpr const char* kCheckExamples = R"(Examples:
       every pair of accesses
 
 Exit status: 0 no race, 1 races.)";
+
+constexpr const char* kPathExamples = R"(Examples:
+  syncopate critical-path runs/hash/ordered-sim
+      what the run's time went to: its longest chain of work and waits, all of its time
+
+Rows: device (a kernel, graph or copy ran), host span (declared work), call (it enqueued, or found
+nothing to wait for), host (between those), launch (from a call's return to its operation's start), gap
+(from what a stream waited for to the operation's start) and wake (from what a host blocked on to its
+going on). What is not on the path held nothing up. With something made faster, another chain may take
+its place.)";
 
 constexpr const char* kListExamples = R"(Examples:
   syncopate list
@@ -229,6 +241,10 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   check->add_flag("--all", all, "Print every pair of accesses, not each kind of race once");
   check->footer(kCheckExamples);
 
+  CLI::App* path = app.add_subcommand("critical-path", "What a finished run's time went to");
+  path->add_option("RUN", folder, "A run's folder")->required();
+  path->footer(kPathExamples);
+
   CalibrateArguments calibration;
   CLI::App* calibrate =
       app.add_subcommand("calibrate", "Measure this machine; writes a hardware profile for sim");
@@ -299,6 +315,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   if (*sweep_command) return sweep(sweeping);
   if (*compare_command) return compare_results(comparing);
   if (*check) return check_run(folder, all);
+  if (*path) return print_critical_path(folder);
   if (*calibrate) return calibrate_machine(calibration);
   if (*predict) return predict_step(prediction);
   if (*list_command) return list();

@@ -37,6 +37,9 @@ int run_configs(const RunArguments& arguments);
 /// Prints the races of a run that was logged: each kind once, with how often it happened, or with
 /// `all` each pair on a line of its own. Throws NoRunError.
 int check_run(const std::string& folder, bool all);
+/// Prints the critical path of a run that was logged: its time by what it went to. Throws
+/// NoRunError.
+int print_critical_path(const std::string& folder);
 /// Prints each name that can stand in a configuration, and whether it can be had here.
 int list();
 enum class SchemaOf { kConfig, kProfile, kSweep };

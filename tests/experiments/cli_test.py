@@ -453,6 +453,19 @@ if os.path.exists(PROGRAM) and len(models_of_this_build()) == 1:  # with libtorc
         assert not (tmp_path / "mine.yaml").exists()
 
 
+def test_the_critical_path_adds_up_to_the_run(tmp_path, small):
+    assert syncopate("run", small, "--out", "r", cwd=tmp_path).returncode == 0
+    done = syncopate("critical-path", "r", cwd=tmp_path)
+    assert done.returncode == 0
+    head, *rows, empty, whole = done.stdout.splitlines()
+    assert head.split() == ["time", "of", "name", "times", "ms", "%"] and not empty
+    assert abs(sum(float(row.split()[-2]) for row in rows) - float(whole.split()[0])) < 0.001 * len(rows)
+    times = json.loads((tmp_path / "r" / "timeline.json").read_text())["operations"]["end"]
+    assert abs(float(whole.split()[0]) - max(times) / 1e6) < 0.001
+
+    assert syncopate("critical-path", "nowhere", cwd=tmp_path).returncode == 2
+
+
 def test_two_times_of_a_step_say_what_async_gives(tmp_path):
     done = syncopate("predict", "--host-ms", 1, "--device-ms", 3, "--batch", 8, cwd=tmp_path)
     assert done.returncode == 0
