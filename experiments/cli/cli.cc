@@ -45,6 +45,8 @@ constexpr const char* kExamples = R"(Examples:
   syncopate calibrate --runtime cpu --out mine.yaml
   syncopate run configs/demo/async_sim.yaml --set runtime.profile=$PWD/mine.yaml
       the demo in virtual time, with this machine's own figures
+  syncopate what-if configs/post/sync.yaml
+      what a faster host, free copies or graphs would give that run
   syncopate predict --host-ms 2.41 --device-ms 7.63
       what asynchronous batching would give an engine of which only that is known
   syncopate list
@@ -134,6 +136,12 @@ constexpr const char* kSchemaExamples = R"(Examples:
       the same for hardware profiles; --sweep for sweeps
   syncopate schema --markdown
       docs/config.md)";
+
+constexpr const char* kWhatIfExamples = R"(Examples:
+  syncopate what-if configs/post/sync.yaml
+      the run again in virtual time, each time with one thing changed
+  syncopate what-if configs/hash/async.yaml --set runtime.profile=$PWD/mine.yaml
+      on a machine that `calibrate` measured)";
 
 constexpr const char* kPredictNotes =
     R"(Examples:
@@ -262,6 +270,16 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   calibration.command_line = command_line;
   sweeping.command_line = command_line;
 
+  WhatIfArguments question;
+  CLI::App* what_if_command = app.add_subcommand(
+      "what-if", "What a faster host, free copies, graphs or another slot would give");
+  what_if_command
+      ->add_option("CONFIG", question.config, "Of the batching program, with runtime sim")
+      ->required();
+  what_if_command->add_option("--set", question.sets, "KEY=VALUE in place of the configuration's")
+      ->allow_extra_args(false);
+  what_if_command->footer(kWhatIfExamples);
+
   PredictArguments prediction;
   CLI::App* predict = app.add_subcommand(
       "predict", "What asynchronous batching would give an engine, from two times of a step");
@@ -317,6 +335,7 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   if (*check) return check_run(folder, all);
   if (*path) return print_critical_path(folder);
   if (*calibrate) return calibrate_machine(calibration);
+  if (*what_if_command) return print_what_if(question);
   if (*predict) return predict_step(prediction);
   if (*list_command) return list();
   if (*schema && as_markdown) return print_reference();

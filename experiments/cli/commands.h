@@ -85,6 +85,15 @@ struct PredictArguments {
 /// Prints what a step would take with each strategy. Throws RefusedError.
 int predict_step(const PredictArguments& arguments);
 
+struct WhatIfArguments {
+  std::string config;
+  std::vector<std::string> sets;
+};
+
+/// Prints what changes of the machine and the strategy would give a configuration, in virtual time.
+/// Throws ConfigError and RefusedError.
+int print_what_if(const WhatIfArguments& arguments);
+
 /// Of `calibrate`, as `run` has them where the names are the same.
 struct CalibrateArguments {
   std::string config;  ///< Whose model and limits; empty: the demo's.
