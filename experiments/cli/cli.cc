@@ -46,7 +46,7 @@ constexpr const char* kExamples = R"(Examples:
   syncopate run configs/demo/async_sim.yaml --set runtime.profile=$PWD/mine.yaml
       the demo in virtual time, with this machine's own figures
   syncopate what-if configs/post/sync.yaml
-      what a faster host, free copies or graphs would give that run
+      what a faster host or free copies would give that run
   syncopate predict --host-ms 2.41 --device-ms 7.63
       what asynchronous batching would give an engine of which only that is known
   syncopate list
@@ -271,8 +271,8 @@ int dispatch(CLI::App& app, int argc, const char* const* argv) {
   sweeping.command_line = command_line;
 
   WhatIfArguments question;
-  CLI::App* what_if_command = app.add_subcommand(
-      "what-if", "What a faster host, free copies, graphs or another slot would give");
+  CLI::App* what_if_command =
+      app.add_subcommand("what-if", "What a faster host, free copies or another slot would give");
   what_if_command
       ->add_option("CONFIG", question.config, "Of the batching program, with runtime sim")
       ->required();

@@ -23,8 +23,9 @@ struct Change {
 
 /// The run as it is, and with: the host's calls and work twice as fast, and half as fast; copies
 /// that take no time; the device's kernels twice as fast; one more slot, where the strategy is
-/// async; graphs where there are none, or none where there are. Each alone. `config` is of the
-/// batching program with runtime sim. Throws NoWhatIfError for another, and what run_config() does.
+/// async. Each alone. Not graphs: a step is one kernel in virtual time, so what they save there
+/// says nothing (predict.h takes it as a number). `config` is of the batching program with runtime
+/// sim. Throws NoWhatIfError for another, and what run_config() does.
 std::vector<Change> what_if(const ResolvedConfig& config);
 
 }  // namespace syncopate::experiments

@@ -466,6 +466,17 @@ def test_the_critical_path_adds_up_to_the_run(tmp_path, small):
     assert syncopate("critical-path", "nowhere", cwd=tmp_path).returncode == 2
 
 
+def test_what_if_tries_changes_in_virtual_time(tmp_path):
+    done = syncopate("what-if", POST / "sync.yaml", cwd=tmp_path)
+    assert done.returncode == 0
+    rows = {line[:17].strip(): line[17:].split() for line in done.stdout.splitlines()}
+    assert rows["nothing"][-1] == "1.000" and float(rows["kernels 2x faster"][-1]) > 1.5
+    assert not list(tmp_path.iterdir())
+
+    measured = syncopate("what-if", POST / "sync.yaml", "--set", "runtime={kind: cpu}", cwd=tmp_path)
+    assert measured.returncode == 2 and "runtime.kind must be sim" in measured.stderr
+
+
 def test_two_times_of_a_step_say_what_async_gives(tmp_path):
     done = syncopate("predict", "--host-ms", 1, "--device-ms", 3, "--batch", 8, cwd=tmp_path)
     assert done.returncode == 0

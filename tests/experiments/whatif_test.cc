@@ -52,7 +52,6 @@ TEST_F(WhatIfTest, OfTurnsEachPartAddsUp) {
   EXPECT_NEAR(steps.at("host 2x slower"), 4 + 1 + 6, 0.02);
   EXPECT_NEAR(steps.at("copies free"), 2 + 6, 0.02);
   EXPECT_NEAR(steps.at("kernels 2x faster"), 2 + 1 + 3, 0.02);
-  EXPECT_NEAR(steps.at("graphs off"), 2 + 1 + 6, 0.02);
   EXPECT_FALSE(steps.contains("one more slot"));
 }
 
