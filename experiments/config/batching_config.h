@@ -53,11 +53,14 @@ void describe(V& v, StrategyConfig& c) {
   v(key("allow_races", "Run a strategy that is known to be wrong"), c.allow_races);
 }
 
-/// An inclusive range to draw from, evenly; a lone number n is {min: n, max: n}.
+/// An inclusive range to draw from, evenly, or with a median log-normally; a lone number n is
+/// {min: n, max: n}.
 struct Lengths {
   using Shorthand = std::uint32_t;
   std::uint32_t min = 1;
   std::uint32_t max = 1;
+  std::optional<double> median;
+  std::optional<double> sigma;
 
   Lengths() = default;
   explicit Lengths(std::uint32_t n) : min(n), max(n) {}
@@ -71,6 +74,13 @@ void describe(V& v, Lengths& c) {
   using yaml::required;
   v(required("min", "Least").range(1, kMaxTokens), c.min);
   v(required("max", "Most").range(1, kMaxTokens), c.max);
+  v(yaml::key(
+        "median",
+        "Log-normal about it, what is beyond min or max being that; null: evenly from min to max")
+        .range(1, kMaxTokens),
+    c.median);
+  v(yaml::key("sigma", "With median: the deviation of the lengths' logarithm").range(0, 10),
+    c.sigma);
 }
 
 }  // namespace syncopate::experiments
@@ -110,6 +120,25 @@ namespace syncopate::experiments {
 
 using StopConfig = std::vector<std::vector<std::int32_t>>;
 
+enum class ArrivalKind : std::uint8_t { kConstant, kPoisson, kGamma };
+
+/// Requests that come by themselves, whether those before are answered or not.
+struct ArrivalsConfig {
+  ArrivalKind kind = ArrivalKind::kPoisson;
+  double rate_per_s = 0;
+  std::optional<double> cv;
+};
+
+template <class V>
+void describe(V& v, ArrivalsConfig& c) {
+  using yaml::key, yaml::required;
+  v(required("kind", "How the gaps between requests vary"), c.kind);
+  v(required("rate_per_s", "Requests a second, in the mean").range(1e-6, 1e9), c.rate_per_s);
+  v(key("cv", "gamma: the gaps' deviation in means; above 1 requests come in bursts")
+        .range(0.01, 30),
+    c.cv);
+}
+
 /// Requests drawn from a seed.
 struct GeneratedRequests {
   std::uint32_t count = 0;
@@ -119,6 +148,7 @@ struct GeneratedRequests {
   StopConfig stop;
   models::Sampling sampling;
   double interval_ms = 0;
+  std::optional<ArrivalsConfig> arrivals;
   std::uint64_t seed = 0;
 };
 
@@ -136,7 +166,8 @@ void describe(V& v, GeneratedRequests& c) {
   v(key("interval_ms", "Time from one arrival to the next; 0: all are there at the start")
         .range(0, kMaxMs),
     c.interval_ms);
-  v(key("seed", "Of prompts and lengths"), c.seed);
+  v(key("arrivals", "When requests come, from a rate; this or interval_ms"), c.arrivals);
+  v(key("seed", "Of prompts, lengths and arrivals"), c.seed);
 }
 
 /// One request written out. Values that no request can have are taken here: a server gets such
@@ -193,6 +224,20 @@ void describe(V& v, LimitsConfig& c) {
   v(required("pages", "Pages of the KV pool").range(1, kMaxTokens), c.pages);
 }
 
+/// What a request must keep to count as served well.
+struct SloConfig {
+  std::optional<double> ttft_ms;
+  std::optional<double> tpot_ms;
+};
+
+template <class V>
+void describe(V& v, SloConfig& c) {
+  v(yaml::key("ttft_ms", "The longest time to the first token; null: any").range(0, kMaxMs),
+    c.ttft_ms);
+  v(yaml::key("tpot_ms", "The longest time per output token after it; null: any").range(0, kMaxMs),
+    c.tpot_ms);
+}
+
 struct HostConfig {
   double extra_us = 0;
 };
@@ -224,6 +269,7 @@ struct BatchingConfig {
   StrategyConfig strategy;
   RequestsConfig requests;
   LimitsConfig limits;
+  std::optional<SloConfig> slo;
   SchedulerOptions scheduler;
   HostConfig host;
   BatchingOutputConfig output;
@@ -237,6 +283,7 @@ void describe(V& v, BatchingConfig& c) {
   v(required("strategy", "How host and device overlap"), c.strategy);
   v(required("requests", "The workload: a map to draw from, or a list"), c.requests);
   v(required("limits", "What a batch and the KV pool can hold"), c.limits);
+  v(key("slo", "What counts for goodput: the share and rate of requests that keep it"), c.slo);
   v(key("scheduler", "Who is in a step"), c.scheduler);
   v(key("host", "The host thread"), c.host);
   v(key("output", "What a run records"), c.output);
@@ -245,6 +292,15 @@ void describe(V& v, BatchingConfig& c) {
 }  // namespace syncopate::experiments
 
 namespace syncopate::experiments::yaml {
+
+template <>
+struct ChoicesOf<ArrivalKind> {
+  static constexpr std::array value{
+      Choice{ArrivalKind::kConstant, "constant", "all alike"},
+      Choice{ArrivalKind::kPoisson, "poisson", "exponential: requests know nothing of each other"},
+      Choice{ArrivalKind::kGamma, "gamma", "as cv says: bursts above 1, more even below"},
+  };
+};
 
 template <>
 struct ChoicesOf<TokenPolicy> {

@@ -93,8 +93,9 @@ class BatchingRules : Rules {
   }
 
   void check_drawn(const GeneratedRequests& c) const {
-    check_order("requests.prompt_tokens", c.prompt_tokens);
-    check_order("requests.max_new_tokens", c.max_new_tokens);
+    check_lengths("requests.prompt_tokens", c.prompt_tokens);
+    check_lengths("requests.max_new_tokens", c.max_new_tokens);
+    if (c.arrivals) check_arrivals(c);
     check_ends("requests", c.eos.has_value(), c.stop);
     if (c.eos) check_id("requests.eos", *c.eos);
     for (std::size_t i = 0; i < c.stop.size(); ++i) {
@@ -110,8 +111,33 @@ class BatchingRules : Rules {
     }
   }
 
-  void check_order(std::string_view path, const Lengths& c) const {
+  void check_lengths(const std::string& path, const Lengths& c) const {
     if (c.min > c.max) fail(path, fmt::format("min {} is more than max {}", c.min, c.max));
+    if (c.sigma && !c.median) fail(path + ".sigma", "is for a log-normal: give the median, too");
+    if (c.median && !c.sigma) fail(path + ".median", "is of a log-normal: give sigma, too");
+    if (c.median && (*c.median < c.min || *c.median > c.max)) {
+      fail(path + ".median",
+           fmt::format("{} is not between min {} and max {}", *c.median, c.min, c.max));
+    }
+  }
+
+  void check_arrivals(const GeneratedRequests& c) const {
+    if (c.interval_ms != 0) {
+      fail("requests.interval_ms", "requests.arrivals says when they come: keep one");
+    }
+    const bool gamma = c.arrivals->kind == ArrivalKind::kGamma;
+    if (gamma && !c.arrivals->cv) fail("requests.arrivals.cv", "is missing: gamma needs it");
+    if (!gamma && c.arrivals->cv) {
+      fail("requests.arrivals.cv",
+           fmt::format("is for gamma only, not {}: remove it", yaml::name_of(c.arrivals->kind)));
+    }
+    constexpr double kMostSeconds = kMaxMs / 1e4;
+    if (const double last = c.count / c.arrivals->rate_per_s; last > kMostSeconds) {
+      fail("requests.arrivals.rate_per_s",
+           fmt::format(
+               "the last of {} requests would come after some {:.0f} s; {:.0f} s is the most",
+               c.count, last, kMostSeconds));
+    }
   }
 
   /// Only what makes no request at all. One that can never be served is refused by itself, in the

@@ -28,7 +28,38 @@ void add_digest(Json& figures, const BatchingResult& run) {
       run.tokens_digest ? Json(fmt::format("{:016x}", *run.tokens_digest)) : Json(nullptr);
 }
 
-Json batching_metrics(const BatchingResult& run) {
+namespace {
+
+/// Of the requests that were answered to their end.
+Json slo_json(const BatchingResult& run, double seconds) {
+  if (!run.slo) return nullptr;
+  std::uint64_t answered = 0;
+  std::uint64_t met = 0;
+  for (const RequestRecord& request : run.requests) {
+    using batching::FinishReason;
+    if (request.reason != FinishReason::kLength && request.reason != FinishReason::kEos &&
+        request.reason != FinishReason::kStop) {
+      continue;
+    }
+    ++answered;
+    const RequestLatency times = latency(run, request);
+    if (run.slo->ttft_ms && times.ttft > *run.slo->ttft_ms) continue;
+    if (run.slo->tpot_ms && times.tpot > *run.slo->tpot_ms) continue;
+    ++met;
+  }
+  const auto share = [](std::uint64_t part, double whole, double by) {
+    return whole > 0 ? Json(by * static_cast<double>(part) / whole) : Json(nullptr);
+  };
+  return {{"ttft_ms", run.slo->ttft_ms ? Json(*run.slo->ttft_ms) : Json(nullptr)},
+          {"tpot_ms", run.slo->tpot_ms ? Json(*run.slo->tpot_ms) : Json(nullptr)},
+          {"requests_met", met},
+          {"met_pct", share(met, static_cast<double>(answered), 100)},
+          {"goodput_requests_per_s", share(met, seconds, 1)}};
+}
+
+}  // namespace
+
+Json batching_metrics(const BatchingResult& run, double seconds) {
   std::uint64_t rows = 0;
   std::uint64_t discarded = 0;
   for (const batching::StepRecord& step : run.steps) {
@@ -58,7 +89,8 @@ Json batching_metrics(const BatchingResult& run) {
           {"slot_bytes", run.slot_bytes},
           {"ttft_ms", to_json(analysis::distribution(std::move(ttft)))},
           {"tpot_ms", to_json(analysis::distribution(std::move(tpot)))},
-          {"itl_ms", to_json(analysis::distribution(token_gaps(run)))}};
+          {"itl_ms", to_json(analysis::distribution(token_gaps(run)))},
+          {"slo", slo_json(run, seconds)}};
 }
 
 }  // namespace syncopate::experiments

@@ -11,7 +11,9 @@ namespace syncopate::experiments {
 void add_tokens(nlohmann::ordered_json& figures, const BatchingResult& run, double seconds);
 /// Adds `tokens_digest`, null where there is none.
 void add_digest(nlohmann::ordered_json& figures, const BatchingResult& run);
-/// What no other program has: `batching` of metrics.json.
-nlohmann::ordered_json batching_metrics(const BatchingResult& run);
+/// What no other program has: `batching` of metrics.json, of a run that took `seconds`. Its `slo`,
+/// where there is one: how many requests that were answered to their end kept it, their share, and
+/// how many of these there were a second (goodput).
+nlohmann::ordered_json batching_metrics(const BatchingResult& run, double seconds);
 
 }  // namespace syncopate::experiments

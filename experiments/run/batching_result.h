@@ -9,6 +9,7 @@
 
 #include "backend/batching/request.h"
 #include "backend/runtime/handles.h"
+#include "experiments/config/batching_config.h"
 
 namespace syncopate::experiments {
 
@@ -29,6 +30,7 @@ struct BatchingResult {
   std::vector<batching::StepRecord> steps;
   std::vector<RequestRecord> requests;
   std::uint64_t slot_bytes = 0;
+  std::optional<SloConfig> slo;
   std::optional<std::uint64_t> tokens_digest;     ///< None with effects off, or with an error.
   std::vector<std::vector<std::int32_t>> tokens;  ///< By request, with output.tokens; else empty.
 

@@ -86,6 +86,7 @@ RunResult run_model(const ResolvedConfig& config, const models::Model& model,
   result.requests = records(batcher, requests);
   if (!complete) drop_unfinished(result, finished_steps);
   result.slot_bytes = batcher.slot_bytes();
+  result.slo = c.slo;
   if (c.runtime.effects && complete) result.tokens_digest = batcher.tokens_digest();
   if (c.output.tokens) result.tokens = tokens(batcher, result.requests);
   return finished(std::move(run));

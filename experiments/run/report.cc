@@ -90,7 +90,7 @@ Json metrics(const RunResult& run) {
     out["activities"] = {{"records", activities->records.size()}, {"dropped", activities->dropped}};
   }
   if (batching != nullptr) {
-    out["batching"] = batching_metrics(*batching);
+    out["batching"] = batching_metrics(*batching, seconds);
   } else {
     out["ulysses"] = ulysses_metrics(run.ulysses());
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/run/draws.h"
 #include "experiments/units.h"
 
 namespace syncopate::experiments {
@@ -10,33 +11,49 @@ namespace {
 
 using runtime::Nanos;
 
-/// SplitMix64 (Steele, Lea, Flood 2014). The standard library's distributions differ between
-/// implementations; this one does not.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+std::uint32_t length(const Lengths& range, Draws& draws) {
+  if (!range.median) return range.min + draws.below(std::uint64_t{range.max} - range.min + 1);
+  const double drawn = *range.median * exact_exp(*range.sigma * draws.normal());
+  return static_cast<std::uint32_t>(std::clamp<double>(drawn + 0.5, range.min, range.max));
+}
 
-  /// Even over [0, bound), bound <= 2^32, up to a bias of bound / 2^32.
-  std::uint32_t below(std::uint64_t bound) {
-    state_ += 0x9e3779b97f4a7c15;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    z ^= z >> 31;
-    return static_cast<std::uint32_t>(((z >> 32) * bound) >> 32);
-  }
-  std::uint32_t in(const Lengths& range) {
-    return range.min + below(std::uint64_t{range.max} - range.min + 1);
+/// Draws of their own: when requests come does not change what they ask.
+class Arrivals {
+ public:
+  explicit Arrivals(const GeneratedRequests& c) : config_(c), draws_(c.seed ^ 0x6172726976616c73) {}
+
+  /// Of the next request. The first comes after a gap as well.
+  Nanos next() {
+    const std::uint32_t number = requests_++;
+    if (!config_.arrivals) return std::llround(config_.interval_ms * kNanosPerMs) * number;
+    const ArrivalsConfig& c = *config_.arrivals;
+    seconds_ += gap(c) / c.rate_per_s;
+    return std::llround(seconds_ * kNanosPerSecond);
   }
 
  private:
-  std::uint64_t state_;
+  double gap(const ArrivalsConfig& c) {
+    switch (c.kind) {
+      case ArrivalKind::kConstant:
+        return 1;
+      case ArrivalKind::kPoisson:
+        return draws_.exponential();
+      case ArrivalKind::kGamma:
+        return draws_.gamma(*c.cv);
+    }
+    return 1;
+  }
+
+  const GeneratedRequests& config_;
+  Draws draws_;
+  std::uint32_t requests_ = 0;
+  double seconds_ = 0;
 };
 
-void draw_prompt(Random& random, std::uint64_t length, std::uint32_t vocab,
+void draw_prompt(Draws& draws, std::uint64_t length, std::uint32_t vocab,
                  std::vector<std::int32_t>& prompt) {
   prompt.resize(length);
-  for (std::int32_t& id : prompt) id = static_cast<std::int32_t>(random.below(vocab));
+  for (std::int32_t& id : prompt) id = static_cast<std::int32_t>(draws.below(vocab));
 }
 
 Nanos nanos(double ms) { return std::llround(ms * kNanosPerMs); }
@@ -46,16 +63,15 @@ std::uint32_t at_least_0(std::int64_t count) {
 }
 
 batching::Request drawn(const GeneratedRequests& c, std::uint32_t number, std::uint32_t vocab,
-                        Random& random) {
+                        Draws& draws) {
   batching::Request request;
-  const std::uint32_t length = random.in(c.prompt_tokens);
-  request.max_new_tokens = random.in(c.max_new_tokens);
+  const std::uint32_t prompt = length(c.prompt_tokens, draws);
+  request.max_new_tokens = length(c.max_new_tokens, draws);
   if (c.eos) request.eos = {static_cast<std::int32_t>(*c.eos)};
   request.stop = c.stop;
   request.sampling = c.sampling;
   request.sampling.seed += number;
-  request.arrival = nanos(c.interval_ms) * number;
-  draw_prompt(random, length, vocab, request.prompt);
+  draw_prompt(draws, prompt, vocab, request.prompt);
   return request;
 }
 
@@ -73,8 +89,8 @@ batching::Request written(const RequestConfig& c, std::uint32_t number, std::uin
   if (c.prompt) {
     request.prompt = *c.prompt;
   } else {
-    Random random(number);
-    draw_prompt(random, at_least_0(c.prompt_tokens.value()), vocab, request.prompt);
+    Draws draws(number);
+    draw_prompt(draws, at_least_0(c.prompt_tokens.value()), vocab, request.prompt);
   }
   return request;
 }
@@ -85,8 +101,12 @@ std::vector<batching::Request> make_requests(const RequestsConfig& config, std::
   std::vector<batching::Request> requests;
   if (const auto* c = std::get_if<GeneratedRequests>(&config)) {
     requests.reserve(c->count);
-    Random random(c->seed);
-    for (std::uint32_t i = 0; i < c->count; ++i) requests.push_back(drawn(*c, i, vocab, random));
+    Draws draws(c->seed);
+    Arrivals arrivals(*c);
+    for (std::uint32_t i = 0; i < c->count; ++i) {
+      requests.push_back(drawn(*c, i, vocab, draws));
+      requests.back().arrival = arrivals.next();
+    }
     return requests;
   }
   for (const RequestConfig& c : std::get<std::vector<RequestConfig>>(config)) {
