@@ -139,11 +139,13 @@ void describe(V& v, ArrivalsConfig& c) {
     c.cv);
 }
 
-/// Requests drawn from a seed.
+/// Requests drawn from a seed, or with a trace what that says, of which only the ids are drawn.
 struct GeneratedRequests {
-  std::uint32_t count = 0;
-  Lengths prompt_tokens;
-  Lengths max_new_tokens;
+  std::optional<std::uint32_t> count;
+  std::optional<Lengths> prompt_tokens;
+  std::optional<Lengths> max_new_tokens;
+  std::optional<std::string> trace;  ///< An absolute path once resolved.
+  std::optional<double> rate_scale;
   std::optional<std::uint32_t> eos;
   StopConfig stop;
   models::Sampling sampling;
@@ -154,12 +156,21 @@ struct GeneratedRequests {
 
 template <class V>
 void describe(V& v, GeneratedRequests& c) {
-  using yaml::key, yaml::required;
-  v(required("count", "How many").range(1, 1'000'000), c.count);
-  v(required("prompt_tokens", "Prompt length: an integer or {min, max}").range(1, kMaxTokens),
+  using yaml::key;
+  v(key("count", "How many; with a trace the most, null: all of it").range(1, 1'000'000), c.count);
+  v(key("prompt_tokens", "Prompt length: an integer or {min, max}; not with a trace")
+        .range(1, kMaxTokens),
     c.prompt_tokens);
-  v(required("max_new_tokens", "New tokens: an integer or {min, max}").range(1, kMaxTokens),
+  v(key("max_new_tokens", "New tokens: an integer or {min, max}; not with a trace")
+        .range(1, kMaxTokens),
     c.max_new_tokens);
+  v(key("trace",
+        "A CSV file of requests that a server got, whose times and lengths these have: the layouts "
+        "of "
+        "the Azure LLM inference traces, of BurstGPT, or arrival_s,prompt_tokens,output_tokens"),
+    c.trace);
+  v(key("rate_scale", "With a trace: how many times as fast its requests come").range(1e-6, 1e6),
+    c.rate_scale);
   v(key("eos", "Token id that ends a request early; null: none"), c.eos);
   v(key("stop", "Sequences of token ids, each of which ends a request early"), c.stop);
   v(key("sampling", "How tokens are chosen"), c.sampling);

@@ -93,9 +93,6 @@ class BatchingRules : Rules {
   }
 
   void check_drawn(const GeneratedRequests& c) const {
-    check_lengths("requests.prompt_tokens", c.prompt_tokens);
-    check_lengths("requests.max_new_tokens", c.max_new_tokens);
-    if (c.arrivals) check_arrivals(c);
     check_ends("requests", c.eos.has_value(), c.stop);
     if (c.eos) check_id("requests.eos", *c.eos);
     for (std::size_t i = 0; i < c.stop.size(); ++i) {
@@ -103,10 +100,38 @@ class BatchingRules : Rules {
       if (c.stop[i].empty()) fail(path, "a stop sequence has at least one token id");
       for (const std::int32_t id : c.stop[i]) check_id(path, id);
     }
-    check_fits("requests.max_new_tokens", c.prompt_tokens.max, c.max_new_tokens.max);
-    if (const double last = c.interval_ms * (c.count - 1.0); last > kMaxMs) {
+    if (c.trace) {
+      check_traced(c);
+    } else {
+      check_generated(c);
+    }
+  }
+
+  void check_traced(const GeneratedRequests& c) const {
+    constexpr auto kOfTheTrace = "is what requests.trace says: keep one";
+    if (c.prompt_tokens) fail("requests.prompt_tokens", kOfTheTrace);
+    if (c.max_new_tokens) fail("requests.max_new_tokens", kOfTheTrace);
+    if (c.arrivals) fail("requests.arrivals", kOfTheTrace);
+    if (c.interval_ms != 0) fail("requests.interval_ms", kOfTheTrace);
+  }
+
+  void check_generated(const GeneratedRequests& c) const {
+    for (const auto& [name, given] : {std::pair{"count", c.count.has_value()},
+                                      std::pair{"prompt_tokens", c.prompt_tokens.has_value()},
+                                      std::pair{"max_new_tokens", c.max_new_tokens.has_value()}}) {
+      if (given) continue;
+      fail("requests", fmt::format("lacks {}: count, prompt_tokens and max_new_tokens say what to "
+                                   "draw, or a trace what came",
+                                   name));
+    }
+    if (c.rate_scale) fail("requests.rate_scale", "is for a trace: remove it");
+    check_lengths("requests.prompt_tokens", *c.prompt_tokens);
+    check_lengths("requests.max_new_tokens", *c.max_new_tokens);
+    check_fits("requests.max_new_tokens", c.prompt_tokens->max, c.max_new_tokens->max);
+    if (c.arrivals) check_arrivals(c);
+    if (const double last = c.interval_ms * (*c.count - 1.0); last > kMaxMs) {
       fail("requests.interval_ms",
-           fmt::format("the last of {} requests would come after {} ms; {} is the most", c.count,
+           fmt::format("the last of {} requests would come after {} ms; {} is the most", *c.count,
                        last, kMaxMs));
     }
   }
@@ -132,11 +157,11 @@ class BatchingRules : Rules {
            fmt::format("is for gamma only, not {}: remove it", yaml::name_of(c.arrivals->kind)));
     }
     constexpr double kMostSeconds = kMaxMs / 1e4;
-    if (const double last = c.count / c.arrivals->rate_per_s; last > kMostSeconds) {
+    if (const double last = *c.count / c.arrivals->rate_per_s; last > kMostSeconds) {
       fail("requests.arrivals.rate_per_s",
            fmt::format(
                "the last of {} requests would come after some {:.0f} s; {:.0f} s is the most",
-               c.count, last, kMostSeconds));
+               *c.count, last, kMostSeconds));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "experiments/config/check.h"
+#include "experiments/config/request_trace.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
 #include "experiments/yaml/reader.h"
@@ -19,6 +20,11 @@ void resolve(BatchingConfig& config, const std::filesystem::path& folder) {
   if (auto* llama = std::get_if<LlamaModelConfig>(&config.model);
       llama != nullptr && llama->checkpoint) {
     llama->checkpoint = std::filesystem::weakly_canonical(folder / *llama->checkpoint).string();
+  }
+  if (auto* requests = std::get_if<GeneratedRequests>(&config.requests);
+      requests != nullptr && requests->trace) {
+    requests->trace = std::filesystem::weakly_canonical(folder / *requests->trace).string();
+    read_request_trace(*requests->trace);  // what is wrong with it is told before anything runs
   }
 }
 

@@ -47,6 +47,7 @@ sim::HardwareProfile machine(const StepHalves& halves, bool graphs) {
 ResolvedConfig configuration(const StepHalves& halves, const Prediction& wanted) {
   GeneratedRequests one;
   one.count = 1;
+  one.prompt_tokens = Lengths(1);
   one.max_new_tokens = Lengths(kSteps);
   BatchingConfig c;
   c.runtime.effects = false;

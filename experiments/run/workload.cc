@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/config/request_trace.h"
 #include "experiments/run/draws.h"
 #include "experiments/units.h"
 
@@ -62,17 +63,46 @@ std::uint32_t at_least_0(std::int64_t count) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(count, 0));
 }
 
-batching::Request drawn(const GeneratedRequests& c, std::uint32_t number, std::uint32_t vocab,
-                        Draws& draws) {
+/// But for its prompt, length and arrival.
+batching::Request common(const GeneratedRequests& c, std::uint32_t number) {
   batching::Request request;
-  const std::uint32_t prompt = length(c.prompt_tokens, draws);
-  request.max_new_tokens = length(c.max_new_tokens, draws);
   if (c.eos) request.eos = {static_cast<std::int32_t>(*c.eos)};
   request.stop = c.stop;
   request.sampling = c.sampling;
   request.sampling.seed += number;
-  draw_prompt(draws, prompt, vocab, request.prompt);
   return request;
+}
+
+std::vector<batching::Request> drawn(const GeneratedRequests& c, std::uint32_t vocab) {
+  std::vector<batching::Request> requests;
+  requests.reserve(c.count.value());
+  Draws draws(c.seed);
+  Arrivals arrivals(c);
+  for (std::uint32_t i = 0; i < *c.count; ++i) {
+    batching::Request& request = requests.emplace_back(common(c, i));
+    const std::uint32_t prompt = length(c.prompt_tokens.value(), draws);
+    request.max_new_tokens = length(c.max_new_tokens.value(), draws);
+    draw_prompt(draws, prompt, vocab, request.prompt);
+    request.arrival = arrivals.next();
+  }
+  return requests;
+}
+
+std::vector<batching::Request> traced(const GeneratedRequests& c, std::uint32_t vocab) {
+  std::vector<TracedRequest> rows = read_request_trace(c.trace.value());
+  if (c.count && *c.count < rows.size()) rows.resize(*c.count);
+  const double scale = c.rate_scale.value_or(1);
+  std::vector<batching::Request> requests;
+  requests.reserve(rows.size());
+  Draws draws(c.seed);
+  for (const TracedRequest& row : rows) {
+    batching::Request& request =
+        requests.emplace_back(common(c, static_cast<std::uint32_t>(requests.size())));
+    request.max_new_tokens = row.output_tokens;
+    draw_prompt(draws, row.prompt_tokens, vocab, request.prompt);
+    request.arrival = std::llround(static_cast<double>(row.arrival) / scale);
+  }
+  return requests;
 }
 
 batching::Request written(const RequestConfig& c, std::uint32_t number, std::uint32_t vocab) {
@@ -98,17 +128,10 @@ batching::Request written(const RequestConfig& c, std::uint32_t number, std::uin
 }  // namespace
 
 std::vector<batching::Request> make_requests(const RequestsConfig& config, std::uint32_t vocab) {
-  std::vector<batching::Request> requests;
   if (const auto* c = std::get_if<GeneratedRequests>(&config)) {
-    requests.reserve(c->count);
-    Draws draws(c->seed);
-    Arrivals arrivals(*c);
-    for (std::uint32_t i = 0; i < c->count; ++i) {
-      requests.push_back(drawn(*c, i, vocab, draws));
-      requests.back().arrival = arrivals.next();
-    }
-    return requests;
+    return c->trace ? traced(*c, vocab) : drawn(*c, vocab);
   }
+  std::vector<batching::Request> requests;
   for (const RequestConfig& c : std::get<std::vector<RequestConfig>>(config)) {
     requests.push_back(written(c, static_cast<std::uint32_t>(requests.size()), vocab));
   }

@@ -9,7 +9,9 @@
 
 namespace syncopate::experiments {
 
-/// Prompts and lengths are drawn from the seed, the same on every machine. `vocab` is the model's.
+/// Prompts and lengths are drawn from the seed, the same on every machine; with a trace prompts
+/// alone. `vocab` is the model's. Throws yaml::ConfigError for a trace that cannot be read (any
+/// more).
 std::vector<batching::Request> make_requests(const RequestsConfig& config, std::uint32_t vocab);
 
 }  // namespace syncopate::experiments

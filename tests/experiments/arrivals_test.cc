@@ -65,6 +65,7 @@ TEST(Draws, HaveTheMomentsOfTheirDistributions) {
 GeneratedRequests generated(std::uint32_t count, ArrivalKind kind, double rate) {
   GeneratedRequests c;
   c.count = count;
+  c.prompt_tokens = c.max_new_tokens = Lengths(1);
   c.arrivals = ArrivalsConfig{kind, rate, {}};
   return c;
 }
@@ -82,7 +83,7 @@ TEST(Arrivals, ConstantOnesAreAGapApart) {
 
 TEST(Arrivals, ComeAtTheirRateAndDoNotChangeWhatIsAsked) {
   GeneratedRequests c = generated(50'000, ArrivalKind::kPoisson, 80);
-  c.prompt_tokens.max = 9;
+  c.prompt_tokens->max = 9;
   const std::vector<Nanos> times = arrivals(c);
   EXPECT_TRUE(std::ranges::is_sorted(times));
   EXPECT_NEAR(static_cast<double>(times.back()) / 1e9, 50'000 / 80.0, 50'000 / 80.0 * 0.02);
@@ -99,9 +100,10 @@ TEST(Arrivals, ComeAtTheirRateAndDoNotChangeWhatIsAsked) {
 TEST(Lengths, OfALogNormalHaveItsQuartilesAndKeepItsEnds) {
   GeneratedRequests c;
   c.count = 100'001;
-  c.prompt_tokens.max = 4000;
-  c.prompt_tokens.median = 200;
-  c.prompt_tokens.sigma = 1.2;
+  c.prompt_tokens = c.max_new_tokens = Lengths(1);
+  c.prompt_tokens->max = 4000;
+  c.prompt_tokens->median = 200;
+  c.prompt_tokens->sigma = 1.2;
   std::vector<std::size_t> lengths;
   for (const auto& request : make_requests(c, 16)) lengths.push_back(request.prompt.size());
   std::ranges::sort(lengths);
@@ -215,6 +217,7 @@ TEST(Slo, CountsTheRequestsThatKeepIt) {
   // its first token after 4 i + 1 ms, and one more each ms.
   GeneratedRequests c;
   c.count = 10;
+  c.prompt_tokens = Lengths(1);
   c.max_new_tokens = Lengths(4);
   ResolvedConfig config = single_server(c);
   auto& batching = std::get<BatchingConfig>(config.config);

@@ -152,7 +152,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"MissingKey",
              replace(valid(), "  count: 4\n", ""),
              ":12:3: ",
-             {"requests lacks the key 'count'", "Keys here: count, prompt_tokens"}},
+             {"requests: lacks count: count, prompt_tokens and max_new_tokens say what to draw, or "
+              "a "
+              "trace what came"}},
         Case{"MissingSection",
              replace(valid(), kStrategy, ""),
              ":1:1: ",

@@ -52,10 +52,10 @@ TEST_F(ConfigWith, AsyncTakesTwoSlotsUnlessTold) {
 
 TEST_F(ConfigWith, ALoneLengthIsBothEndsOfTheRange) {
   const auto requests = std::get<GeneratedRequests>(with({}).requests);
-  EXPECT_EQ(requests.prompt_tokens.min, 8U);
-  EXPECT_EQ(requests.prompt_tokens.max, 8U);
-  EXPECT_EQ(requests.max_new_tokens.min, 4U);
-  EXPECT_EQ(requests.max_new_tokens.max, 16U);
+  EXPECT_EQ(requests.prompt_tokens->min, 8U);
+  EXPECT_EQ(requests.prompt_tokens->max, 8U);
+  EXPECT_EQ(requests.max_new_tokens->min, 4U);
+  EXPECT_EQ(requests.max_new_tokens->max, 16U);
 }
 
 TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
@@ -64,7 +64,7 @@ TEST_F(ConfigWith, OverridesReplaceAndAddValues) {
   EXPECT_EQ(std::get<HashModelConfig>(c.model).vocab, 99U);
   EXPECT_EQ(c.host.extra_us, 2.5);
   EXPECT_FALSE(c.output.log);
-  EXPECT_EQ(std::get<GeneratedRequests>(c.requests).max_new_tokens.max, 20U);
+  EXPECT_EQ(std::get<GeneratedRequests>(c.requests).max_new_tokens->max, 20U);
   EXPECT_EQ(std::get<GeneratedRequests>(c.requests).eos, 5U);
 }
 

@@ -155,7 +155,7 @@ def test_what_the_program_takes_validates(config_schema, path, value, tmp_path):
     ("strategy.slot", 2),
     ("strategy.graphs", "maybe"),
     ("strategy.graphs", 1),
-    ("requests.count", ...),
+    ("limits.rows", ...),
     ("requests.count", -1),
     ("requests.prompt_tokens", {"min": 1}),
     ("requests.prompt_tokens", [1, 2]),
