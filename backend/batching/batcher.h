@@ -66,6 +66,8 @@ class Batcher {
 
   /// Results so far; after an interrupted run, what was finished.
   RequestResult result(std::uint32_t request) const { return scheduler_.result(request); }
+  /// When it came, after start(); kNever: it never did.
+  runtime::Nanos arrival(std::uint32_t request) const { return scheduler_.arrival(request); }
   /// The step that sampled each of the request's tokens.
   std::vector<std::int32_t> token_steps(std::uint32_t request) const {
     return scheduler_.token_steps(request);

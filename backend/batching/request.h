@@ -22,8 +22,12 @@ struct Request {
   std::vector<std::int32_t> eos;     ///< Ids that end the request; the id itself is kept.
   std::vector<std::vector<std::int32_t>> stop;  ///< Sequences of ids that end it; they are kept.
   models::Sampling sampling;
-  std::int32_t priority = 0;        ///< The higher goes first; among equals, who came first.
-  runtime::Nanos arrival = 0;       ///< After the start of the run.
+  std::int32_t priority = 0;   ///< The higher goes first; among equals, who came first.
+  runtime::Nanos arrival = 0;  ///< After the start of the run; not with `after`.
+  /// The request before it in the list for whose end its client waits, however that ends; it then
+  /// comes `think` later. None: it comes by itself. Of a request at most one may wait.
+  std::optional<std::uint32_t> after;
+  runtime::Nanos think = 0;
   runtime::Nanos cancel = kNever;   ///< When the client gives up, likewise.
   std::uint32_t cancel_tokens = 0;  ///< It gives up once it has this many tokens; 0: it does not.
   /// The client's name for it: may be used again once the request that has it is done. None: it

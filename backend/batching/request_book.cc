@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "backend/runtime/error.h"
+
 namespace syncopate::batching {
 namespace {
 
@@ -37,6 +39,11 @@ RequestBook::RequestBook(std::span<const Request> requests, const models::BatchL
       states_(requests.size()),
       sampling_(requests.size()),
       unfinished_(static_cast<std::uint32_t>(requests.size())) {
+  for (std::uint32_t i = 0; i < requests.size(); ++i) follow(i);
+  const auto waiting = static_cast<std::size_t>(
+      std::ranges::count_if(requests, [](const Request& r) { return r.after.has_value(); }));
+  released_.reserve(waiting);
+  thinking_.reserve(waiting);
   std::vector<std::uint32_t> served;
   served.reserve(requests.size());
   std::size_t tokens = 0;
@@ -67,24 +74,50 @@ RequestBook::RequestBook(std::span<const Request> requests, const models::BatchL
   name(served);
 }
 
-// Who is served when: by priority, then by arrival, then as listed.
+void RequestBook::follow(std::uint32_t index) {
+  const auto& after = requests_[index].after;
+  if (!after) return;
+  if (*after >= index || states_[*after].successor != kNobody) {
+    throw runtime::UsageError(fmt::format(
+        "request {} waits for request {}, which {}", index, *after,
+        *after >= index ? "does not stand before it" : "another one waits for already"));
+  }
+  states_[*after].successor = index;
+}
+
 void RequestBook::queue(std::span<const std::uint32_t> served) {
   const auto by_time = [this](runtime::Nanos Request::* time) {
     return [this, time](std::uint32_t a, std::uint32_t b) {
       return requests_[a].*time < requests_[b].*time;
     };
   };
-  arrivals_.assign(served.begin(), served.end());
+  std::ranges::copy_if(served, std::back_inserter(arrivals_),
+                       [this](std::uint32_t i) { return !requests_[i].after; });
   std::ranges::stable_sort(arrivals_, by_time(&Request::arrival));
   std::ranges::copy_if(served, std::back_inserter(cancels_),
                        [this](std::uint32_t i) { return requests_[i].cancel != kNever; });
   std::ranges::stable_sort(cancels_, by_time(&Request::cancel));
+}
 
-  std::vector<std::uint32_t> order = arrivals_;
-  std::ranges::stable_sort(order, [this](std::uint32_t a, std::uint32_t b) {
-    return requests_[a].priority > requests_[b].priority;
-  });
-  for (std::size_t rank = 0; rank < order.size(); ++rank) states_[order[rank]].rank = rank;
+std::uint32_t RequestBook::take_arrival() {
+  if (next_listed() <= next_arrival()) {
+    return arrivals_[arrived_++];
+  }
+  const auto [arrival, index] = thinking_.front();
+  std::pop_heap(thinking_.begin(), thinking_.end());
+  thinking_.pop_back();
+  states_[index].arrival = arrival;
+  return index;
+}
+
+// Clients learn of an end when the host says what time it is: at the next step.
+void RequestBook::release(runtime::Nanos now) {
+  for (const std::uint32_t index : released_) {
+    if (ended(index)) continue;  // refused, or given up
+    thinking_.push_back({now + requests_[index].think, index});
+    std::push_heap(thinking_.begin(), thinking_.end());
+  }
+  released_.clear();
 }
 
 void RequestBook::name(std::span<const std::uint32_t> served) {
@@ -141,12 +174,13 @@ void RequestBook::copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32
     *to++ = states_[index].tokens[p - size];
 }
 
-runtime::Nanos RequestBook::next_event() const {
-  return all_ended() ? kNever : std::min(next_arrival(), next_cancel());
-}
+runtime::Nanos RequestBook::next_event() const { return released_.empty() ? next_known() : 0; }
 
+// Who is served first: the higher priority, then who came first.
 bool RequestBook::welcome(std::uint32_t index) {
   if (ended(index)) return false;  // cancelled before it came
+  const auto behind = static_cast<std::uint64_t>(INT64_C(0x7fffffff) - requests_[index].priority);
+  states_[index].rank = behind << 32 | come_++;
   const std::uint32_t name = name_of_[index];
   if (name == kNoName) return true;
   if (const std::uint32_t other = named_[name]; other != kNobody && !ended(other)) {
@@ -167,6 +201,7 @@ void RequestBook::refuse(std::uint32_t index, std::string why) {
 void RequestBook::end(std::uint32_t index, FinishReason reason) {
   states_[index].reason = reason;
   --unfinished_;
+  if (states_[index].successor != kNobody) released_.push_back(states_[index].successor);
 }
 
 bool RequestBook::cancel(std::uint32_t index) {

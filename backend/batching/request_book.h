@@ -1,6 +1,7 @@
 // The book of requests: what each has got so far, who has come, who has gone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -23,7 +24,8 @@ using OnToken = std::function<void(const TokenEvent&)>;
 /// when many lose their pages.
 class RequestBook {
  public:
-  /// `requests` must outlive the book. Those that can never be served are refused here.
+  /// `requests` must outlive the book. Those that can never be served are refused here. Throws
+  /// runtime::UsageError for one that waits for itself or a later one, or as the second.
   RequestBook(std::span<const Request> requests, const models::BatchLimits& limits,
               const ModelBounds& bounds);
 
@@ -43,7 +45,11 @@ class RequestBook {
   void copy_ids(std::uint32_t index, std::uint32_t begin, std::uint32_t count,
                 std::int32_t* to) const;
   bool ended(std::uint32_t index) const { return states_[index].reason != FinishReason::kNone; }
-  /// Where a request stands in the queue: the lower goes first. Unique.
+  /// When it came, after the start of the run; kNever: not yet.
+  runtime::Nanos arrival(std::uint32_t index) const {
+    return requests_[index].after ? states_[index].arrival : requests_[index].arrival;
+  }
+  /// Where a request that has come stands in the queue: the lower goes first. Unique.
   std::uint64_t rank(std::uint32_t index) const { return states_[index].rank; }
 
   // -- what happens ----------------------------------------------------------------------------
@@ -55,15 +61,16 @@ class RequestBook {
   template <class Arrive>
   bool advance(runtime::Nanos now, Arrive&& arrive) {
     bool cancelled = false;
-    while (next_event() <= now) {
+    for (;;) {
+      release(now);
+      if (next_known() > now) return cancelled;
       // Who gives up at the moment of arriving has arrived.
       if (next_cancel() < next_arrival()) {
         cancelled |= cancel(cancels_[cancelled_++]);
-      } else if (const std::uint32_t index = arrivals_[arrived_++]; welcome(index)) {
+      } else if (const std::uint32_t index = take_arrival(); welcome(index)) {
         arrive(index);
       }
     }
-    return cancelled;
   }
   /// Ends a request that has not ended; false if it had.
   bool cancel(std::uint32_t index);
@@ -93,7 +100,17 @@ class RequestBook {
     std::int32_t last_step = -1;       // that sampled a token of it
     std::uint32_t last_run = kNobody;  // in runs_
     std::uint32_t preemptions = 0;
+    std::uint32_t successor = kNobody;  // who waits for its end
+    runtime::Nanos arrival = kNever;    // of who waited for another's end
     std::uint64_t rank = 0;
+  };
+  struct Thinking {  // its client, until it comes
+    runtime::Nanos arrival;
+    std::uint32_t request;
+    // The first to come on top of a heap; of equal ones as listed.
+    friend bool operator<(const Thinking& a, const Thinking& b) {
+      return a.arrival != b.arrival ? a.arrival > b.arrival : a.request > b.request;
+    }
   };
 
   // Tokens of a request that successive steps sampled: most requests have one run.
@@ -104,9 +121,19 @@ class RequestBook {
   };
 
   void begin_run(State& state, std::int32_t step);
-  runtime::Nanos next_arrival() const {
+  /// But for who waits for a request whose end is not told yet.
+  runtime::Nanos next_known() const {
+    return all_ended() ? kNever : std::min(next_arrival(), next_cancel());
+  }
+  runtime::Nanos next_listed() const {
     return arrived_ < arrivals_.size() ? requests_[arrivals_[arrived_]].arrival : kNever;
   }
+  runtime::Nanos next_arrival() const {
+    return thinking_.empty() ? next_listed() : std::min(next_listed(), thinking_.front().arrival);
+  }
+  std::uint32_t take_arrival();
+  void release(runtime::Nanos now);
+  void follow(std::uint32_t index);
   runtime::Nanos next_cancel() const {
     return cancelled_ < cancels_.size() ? requests_[cancels_[cancelled_]].cancel : kNever;
   }
@@ -127,6 +154,9 @@ class RequestBook {
 
   std::vector<std::uint32_t> arrivals_, cancels_;  // requests in the order of those times
   std::size_t arrived_ = 0, cancelled_ = 0;
+  std::vector<std::uint32_t> released_;  // for whose clients' sake a request has ended
+  std::vector<Thinking> thinking_;       // a heap
+  std::uint32_t come_ = 0;
   std::vector<std::uint32_t> name_of_;  // by request: the number of its id, kNoName without one
   std::vector<std::uint32_t> named_;    // by that number: the request that has it, or kNobody
 

@@ -50,6 +50,7 @@ class Scheduler {
             const SchedulerOptions& options, std::span<const Request> requests);
 
   /// When a request arrives or is given up next; kNever: none, or all have ended.
+  runtime::Nanos arrival(std::uint32_t request) const { return book_.arrival(request); }
   runtime::Nanos next_event() const { return book_.next_event(); }
   /// Lets all happen that happens up to `now`, which never goes back.
   void advance(runtime::Nanos now);

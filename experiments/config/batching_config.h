@@ -120,23 +120,33 @@ namespace syncopate::experiments {
 
 using StopConfig = std::vector<std::vector<std::int32_t>>;
 
-enum class ArrivalKind : std::uint8_t { kConstant, kPoisson, kGamma };
+enum class ArrivalKind : std::uint8_t { kConstant, kPoisson, kGamma, kClosed };
 
-/// Requests that come by themselves, whether those before are answered or not.
+/// Requests that come by themselves, whether those before are answered or not; or with kClosed
+/// those of some clients, each of which waits for its answer before it asks again.
 struct ArrivalsConfig {
   ArrivalKind kind = ArrivalKind::kPoisson;
-  double rate_per_s = 0;
+  std::optional<double> rate_per_s;
   std::optional<double> cv;
+  std::optional<std::uint32_t> clients;
+  std::optional<double> think_ms;
 };
 
 template <class V>
 void describe(V& v, ArrivalsConfig& c) {
   using yaml::key, yaml::required;
   v(required("kind", "How the gaps between requests vary"), c.kind);
-  v(required("rate_per_s", "Requests a second, in the mean").range(1e-6, 1e9), c.rate_per_s);
+  v(key("rate_per_s", "Requests a second, in the mean; not of closed").range(1e-6, 1e9),
+    c.rate_per_s);
   v(key("cv", "gamma: the gaps' deviation in means; above 1 requests come in bursts")
         .range(0.01, 30),
     c.cv);
+  v(key("clients", "closed: who take turns with the requests, all asking at the start")
+        .range(1, 1'000'000),
+    c.clients);
+  v(key("think_ms", "closed: from an answer to the client's next request; null: none")
+        .range(0, kMaxMs),
+    c.think_ms);
 }
 
 /// Requests drawn from a seed, or with a trace what that says, of which only the ids are drawn.
@@ -310,6 +320,7 @@ struct ChoicesOf<ArrivalKind> {
       Choice{ArrivalKind::kConstant, "constant", "all alike"},
       Choice{ArrivalKind::kPoisson, "poisson", "exponential: requests know nothing of each other"},
       Choice{ArrivalKind::kGamma, "gamma", "as cv says: bursts above 1, more even below"},
+      Choice{ArrivalKind::kClosed, "closed", "when its client's request before it is answered"},
   };
 };
 

@@ -146,18 +146,29 @@ class BatchingRules : Rules {
     }
   }
 
+  /// Of a key of requests.arrivals.
+  void check_belongs(const char* name, bool given, bool belongs, bool needed) const {
+    const std::string_view kind =
+        yaml::name_of(std::get<GeneratedRequests>(config_.requests).arrivals->kind);
+    const std::string path = fmt::format("requests.arrivals.{}", name);
+    if (needed && !given) fail(path, fmt::format("is missing: {} needs it", kind));
+    if (given && !belongs) fail(path, fmt::format("is not for {}: remove it", kind));
+  }
+
   void check_arrivals(const GeneratedRequests& c) const {
     if (c.interval_ms != 0) {
       fail("requests.interval_ms", "requests.arrivals says when they come: keep one");
     }
-    const bool gamma = c.arrivals->kind == ArrivalKind::kGamma;
-    if (gamma && !c.arrivals->cv) fail("requests.arrivals.cv", "is missing: gamma needs it");
-    if (!gamma && c.arrivals->cv) {
-      fail("requests.arrivals.cv",
-           fmt::format("is for gamma only, not {}: remove it", yaml::name_of(c.arrivals->kind)));
-    }
+    const ArrivalsConfig& arrivals = *c.arrivals;
+    const bool gamma = arrivals.kind == ArrivalKind::kGamma;
+    const bool closed = arrivals.kind == ArrivalKind::kClosed;
+    check_belongs("cv", arrivals.cv.has_value(), gamma, gamma);
+    check_belongs("rate_per_s", arrivals.rate_per_s.has_value(), !closed, !closed);
+    check_belongs("clients", arrivals.clients.has_value(), closed, closed);
+    check_belongs("think_ms", arrivals.think_ms.has_value(), closed, false);
+    if (closed) return;
     constexpr double kMostSeconds = kMaxMs / 1e4;
-    if (const double last = *c.count / c.arrivals->rate_per_s; last > kMostSeconds) {
+    if (const double last = *c.count / *arrivals.rate_per_s; last > kMostSeconds) {
       fail("requests.arrivals.rate_per_s",
            fmt::format(
                "the last of {} requests would come after some {:.0f} s; {:.0f} s is the most",

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -35,8 +36,8 @@ constexpr std::array kLayouts = {
            6, 0, 2, 3}};
 
 /// What is wrong with a field; the reader says where.
-struct Wrong {
-  std::string what;
+struct Wrong : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// A number's digits with what follows the point, in nanoseconds: no rounding by a double.
@@ -50,8 +51,8 @@ Nanos nanos_of(std::string_view text) {
   const bool digits = std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
   if (error != std::errc() || end != whole.data() + whole.size() || !digits ||
       seconds > kMostSeconds) {
-    throw Wrong{
-        fmt::format("'{}' is no time in seconds, from 0 to {}", yaml::clipped(text), kMostSeconds)};
+    throw Wrong(
+        fmt::format("'{}' is no time in seconds, from 0 to {}", yaml::clipped(text), kMostSeconds));
   }
   Nanos nanos = 0;
   for (int place = 0; place < 9; ++place) {
@@ -74,8 +75,8 @@ int number_at(std::string_view text, std::size_t from, std::size_t length) {
 /// "2023-11-16 18:17:03.9799600"; a zone behind it is the same for all rows, and left out.
 Nanos nanos_of_date(std::string_view text) {
   namespace chrono = std::chrono;
-  const Wrong wrong{
-      fmt::format("'{}' is no time such as 2023-11-16 18:17:03.9799600", yaml::clipped(text))};
+  const Wrong wrong(
+      fmt::format("'{}' is no time such as 2023-11-16 18:17:03.9799600", yaml::clipped(text)));
   const auto separated = [&](std::size_t at, char by) {
     return at < text.size() && text[at] == by;
   };
@@ -102,8 +103,8 @@ std::uint32_t tokens_of(std::string_view text) {
   std::uint32_t tokens = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
   if (error != std::errc() || end != text.data() + text.size() || tokens > kMaxTokens) {
-    throw Wrong{fmt::format("'{}' is no number of tokens, from 0 to {}", yaml::clipped(text),
-                            static_cast<std::uint32_t>(kMaxTokens))};
+    throw Wrong(fmt::format("'{}' is no number of tokens, from 0 to {}", yaml::clipped(text),
+                            static_cast<std::uint32_t>(kMaxTokens)));
   }
   return tokens;
 }
@@ -165,7 +166,7 @@ class Reader {
       try {
         return read(fields[column]);
       } catch (const Wrong& wrong) {
-        fail(line_, static_cast<int>(fields[column].data() - line.data()) + 1, wrong.what);
+        fail(line_, static_cast<int>(fields[column].data() - line.data()) + 1, wrong.what());
       }
     };
     TracedRequest request;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/batching/request.h"
-#include "backend/runtime/handles.h"
+#include "backend/runtime/timeline.h"
 #include "experiments/config/batching_config.h"
 
 namespace syncopate::experiments {
@@ -19,7 +19,7 @@ struct RequestRecord {
   batching::FinishReason reason = batching::FinishReason::kNone;
   std::string error;                      ///< Why it was refused; else empty.
   std::vector<std::int32_t> token_steps;  ///< The step that sampled each new token.
-  runtime::Nanos arrival = 0;             ///< On the timeline's clock.
+  runtime::Nanos arrival = 0;             ///< On the timeline's clock; kUnknownTime: it never came.
   std::uint32_t preemptions = 0;
 
   std::size_t new_tokens() const { return token_steps.size(); }

@@ -26,7 +26,9 @@ std::vector<RequestRecord> records(const batching::Batcher& batcher,
     record.reason = result.reason;
     record.error = result.error;
     record.token_steps = batcher.token_steps(i);
-    record.arrival = batcher.start() + requests[i].arrival;
+    const runtime::Nanos arrival = batcher.arrival(i);
+    record.arrival =
+        arrival == batching::kNever ? runtime::kUnknownTime : batcher.start() + arrival;
     record.preemptions = result.preemptions;
   }
   return out;

@@ -65,7 +65,8 @@ std::string requests_csv(const BatchingResult& run) {
     fmt::format_to(std::back_inserter(out), "{},{},{},{},{},", i, request.prompt_tokens,
                    request.new_tokens(), batching::to_string(request.reason), request.preemptions);
     if (request.new_tokens() == 0) {
-      fmt::format_to(std::back_inserter(out), ",,{},,,\n", ms(request.arrival));
+      const bool came = request.arrival != runtime::kUnknownTime;
+      fmt::format_to(std::back_inserter(out), ",,{},,,\n", came ? ms(request.arrival) : "");
       continue;
     }
     const RequestLatency times = latency(run, request);

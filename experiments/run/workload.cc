@@ -18,21 +18,33 @@ std::uint32_t length(const Lengths& range, Draws& draws) {
   return static_cast<std::uint32_t>(std::clamp<double>(drawn + 0.5, range.min, range.max));
 }
 
+Nanos nanos(double ms) { return std::llround(ms * kNanosPerMs); }
+
 /// Draws of their own: when requests come does not change what they ask.
 class Arrivals {
  public:
   explicit Arrivals(const GeneratedRequests& c) : config_(c), draws_(c.seed ^ 0x6172726976616c73) {}
 
-  /// Of the next request. The first comes after a gap as well.
-  Nanos next() {
+  /// Says of the next request when it comes. The first comes after a gap as well.
+  void next(batching::Request& request) {
     const std::uint32_t number = requests_++;
-    if (!config_.arrivals) return std::llround(config_.interval_ms * kNanosPerMs) * number;
-    const ArrivalsConfig& c = *config_.arrivals;
-    seconds_ += gap(c) / c.rate_per_s;
-    return std::llround(seconds_ * kNanosPerSecond);
+    if (!config_.arrivals || config_.arrivals->kind != ArrivalKind::kClosed) {
+      request.arrival = by_itself(number);
+      return;
+    }
+    const std::uint32_t clients = config_.arrivals->clients.value();
+    if (number < clients) return;  // at the start
+    request.after = number - clients;
+    request.think = nanos(config_.arrivals->think_ms.value_or(0));
   }
 
  private:
+  Nanos by_itself(std::uint32_t number) {
+    if (!config_.arrivals) return std::llround(config_.interval_ms * kNanosPerMs) * number;
+    const ArrivalsConfig& c = *config_.arrivals;
+    seconds_ += gap(c) / c.rate_per_s.value();
+    return std::llround(seconds_ * kNanosPerSecond);
+  }
   double gap(const ArrivalsConfig& c) {
     switch (c.kind) {
       case ArrivalKind::kConstant:
@@ -41,6 +53,8 @@ class Arrivals {
         return draws_.exponential();
       case ArrivalKind::kGamma:
         return draws_.gamma(*c.cv);
+      case ArrivalKind::kClosed:
+        break;
     }
     return 1;
   }
@@ -56,8 +70,6 @@ void draw_prompt(Draws& draws, std::uint64_t length, std::uint32_t vocab,
   prompt.resize(length);
   for (std::int32_t& id : prompt) id = static_cast<std::int32_t>(draws.below(vocab));
 }
-
-Nanos nanos(double ms) { return std::llround(ms * kNanosPerMs); }
 
 std::uint32_t at_least_0(std::int64_t count) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(count, 0));
@@ -83,7 +95,7 @@ std::vector<batching::Request> drawn(const GeneratedRequests& c, std::uint32_t v
     const std::uint32_t prompt = length(c.prompt_tokens.value(), draws);
     request.max_new_tokens = length(c.max_new_tokens.value(), draws);
     draw_prompt(draws, prompt, vocab, request.prompt);
-    request.arrival = arrivals.next();
+    arrivals.next(request);
   }
   return requests;
 }
