@@ -53,14 +53,15 @@ void describe(V& v, StrategyConfig& c) {
   v(key("allow_races", "Run a strategy that is known to be wrong"), c.allow_races);
 }
 
-/// An inclusive range to draw from, evenly, or with a median log-normally; a lone number n is
-/// {min: n, max: n}.
+/// An inclusive range to draw from: evenly, with a median log-normally, or from a file's lengths; a
+/// lone number n is {min: n, max: n}.
 struct Lengths {
   using Shorthand = std::uint32_t;
   std::uint32_t min = 1;
   std::uint32_t max = 1;
   std::optional<double> median;
   std::optional<double> sigma;
+  std::optional<std::string> file;  ///< An absolute path once resolved.
 
   Lengths() = default;
   explicit Lengths(std::uint32_t n) : min(n), max(n) {}
@@ -81,6 +82,10 @@ void describe(V& v, Lengths& c) {
     c.median);
   v(yaml::key("sigma", "With median: the deviation of the lengths' logarithm").range(0, 10),
     c.sigma);
+  v(yaml::key(
+        "file",
+        "Lengths, one a line, of which each draw takes one; what is beyond min or max is that"),
+    c.file);
 }
 
 }  // namespace syncopate::experiments

@@ -138,6 +138,7 @@ class BatchingRules : Rules {
 
   void check_lengths(const std::string& path, const Lengths& c) const {
     if (c.min > c.max) fail(path, fmt::format("min {} is more than max {}", c.min, c.max));
+    if (c.file && c.median) fail(path + ".median", "the file says how lengths vary: keep one");
     if (c.sigma && !c.median) fail(path + ".sigma", "is for a log-normal: give the median, too");
     if (c.median && !c.sigma) fail(path + ".median", "is of a log-normal: give sigma, too");
     if (c.median && (*c.median < c.min || *c.median > c.max)) {

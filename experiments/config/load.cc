@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "experiments/config/check.h"
+#include "experiments/config/length_file.h"
 #include "experiments/config/request_trace.h"
 #include "experiments/yaml/error.h"
 #include "experiments/yaml/node.h"
@@ -25,6 +26,13 @@ void resolve(BatchingConfig& config, const std::filesystem::path& folder) {
       requests != nullptr && requests->trace) {
     requests->trace = std::filesystem::weakly_canonical(folder / *requests->trace).string();
     read_request_trace(*requests->trace);  // what is wrong with it is told before anything runs
+  }
+  if (auto* requests = std::get_if<GeneratedRequests>(&config.requests)) {
+    for (auto* lengths : {&requests->prompt_tokens, &requests->max_new_tokens}) {
+      if (!*lengths || !(*lengths)->file) continue;
+      (*lengths)->file = std::filesystem::weakly_canonical(folder / *(*lengths)->file).string();
+      read_lengths(*(*lengths)->file);
+    }
   }
 }
 

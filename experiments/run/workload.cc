@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/config/length_file.h"
 #include "experiments/config/request_trace.h"
 #include "experiments/run/draws.h"
 #include "experiments/units.h"
@@ -12,11 +13,28 @@ namespace {
 
 using runtime::Nanos;
 
-std::uint32_t length(const Lengths& range, Draws& draws) {
-  if (!range.median) return range.min + draws.below(std::uint64_t{range.max} - range.min + 1);
-  const double drawn = *range.median * exact_exp(*range.sigma * draws.normal());
-  return static_cast<std::uint32_t>(std::clamp<double>(drawn + 0.5, range.min, range.max));
-}
+/// Draws lengths as their description has it.
+class LengthDraws {
+ public:
+  explicit LengthDraws(const Lengths& range) : range_(range) {
+    if (range.file) counted_ = read_lengths(*range.file);
+  }
+
+  std::uint32_t next(Draws& draws) const {
+    if (!counted_.empty()) {
+      return std::clamp(counted_[draws.below(counted_.size())], range_.min, range_.max);
+    }
+    if (!range_.median) {
+      return range_.min + draws.below(std::uint64_t{range_.max} - range_.min + 1);
+    }
+    const double drawn = *range_.median * exact_exp(*range_.sigma * draws.normal());
+    return static_cast<std::uint32_t>(std::clamp<double>(drawn + 0.5, range_.min, range_.max));
+  }
+
+ private:
+  Lengths range_;
+  std::vector<std::uint32_t> counted_;
+};
 
 Nanos nanos(double ms) { return std::llround(ms * kNanosPerMs); }
 
@@ -90,10 +108,12 @@ std::vector<batching::Request> drawn(const GeneratedRequests& c, std::uint32_t v
   requests.reserve(c.count.value());
   Draws draws(c.seed);
   Arrivals arrivals(c);
+  const LengthDraws prompts(c.prompt_tokens.value());
+  const LengthDraws answers(c.max_new_tokens.value());
   for (std::uint32_t i = 0; i < *c.count; ++i) {
     batching::Request& request = requests.emplace_back(common(c, i));
-    const std::uint32_t prompt = length(c.prompt_tokens.value(), draws);
-    request.max_new_tokens = length(c.max_new_tokens.value(), draws);
+    const std::uint32_t prompt = prompts.next(draws);
+    request.max_new_tokens = answers.next(draws);
     draw_prompt(draws, prompt, vocab, request.prompt);
     arrivals.next(request);
   }

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "experiments/config/length_file.h"
 #include "experiments/config/load.h"
 #include "experiments/run/run.h"
 #include "experiments/run/workload.h"
@@ -87,6 +89,35 @@ TEST_F(RequestTrace, WhatCannotBeReadIsToldWithItsPlace) {
     EXPECT_THAT(error(azure + time + ",2,3\n"), StartsWith("trace.csv:2:1: ")) << time;
   }
   EXPECT_THROW(read_request_trace(scratch_.folder() / "nowhere.csv"), yaml::ConfigError);
+}
+
+TEST_F(RequestTrace, LengthsOfAFileAreDrawnAsOftenAsTheyStandThere) {
+  GeneratedRequests c;
+  c.count = 30'000;
+  c.prompt_tokens = Lengths(1);
+  c.prompt_tokens->max = 500;
+  c.prompt_tokens->file = scratch_.write("lengths.txt", "7\r\n\n7\n40\n900\n").string();
+  c.max_new_tokens = Lengths(1);
+  std::map<std::size_t, int> seen;
+  for (const batching::Request& request : make_requests(c, 16)) ++seen[request.prompt.size()];
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_NEAR(seen[7], 15'000, 400);  // the deviation is 87
+  EXPECT_NEAR(seen[40], 7'500, 350);
+  EXPECT_NEAR(seen[500], 7'500, 350);  // of 900, which is beyond the most
+
+  const auto wrong = [&](const char* text) {
+    try {
+      read_lengths(scratch_.write("lengths.txt", text));
+    } catch (const yaml::ConfigError& error) {
+      const std::string what = error.what();
+      return what.substr(what.find("lengths.txt"));
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(wrong("5\n4 \n"), "lengths.txt:2:1: '4 ' is no number of tokens, from 1 to 16777216");
+  EXPECT_THAT(wrong("0\n"), StartsWith("lengths.txt:1:1: '0' is no number"));
+  EXPECT_EQ(wrong("\n"), "lengths.txt: has no length");
+  EXPECT_THROW(read_lengths(scratch_.folder() / "nowhere.txt"), yaml::ConfigError);
 }
 
 constexpr const char* kServed = R"(
