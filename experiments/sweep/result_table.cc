@@ -108,6 +108,8 @@ const std::vector<FigureColumn>& figure_columns() {
       {"itl_p50_ms", "/batching/itl_ms/p50"},
       {"itl_p90_ms", "/batching/itl_ms/p90"},
       {"itl_p99_ms", "/batching/itl_ms/p99"},
+      {"slo_met_pct", "/batching/slo/met_pct"},
+      {"goodput_requests_per_s", "/batching/slo/goodput_requests_per_s"},
       {"iterations", "/iterations", Of::kVariant},
       {"pass_median_ms", "/median_ms", Of::kVariant},
       {"pass_p90_ms", "/p90_ms", Of::kVariant},
