@@ -151,7 +151,8 @@ constexpr const char* kPredictNotes =
       1.8 ms of that launch kernels; both halves vary by half
 
 In virtual time, of 4,096 steps. Both times are those of an engine that takes turns: a profiler's
-trace has them as the busy and the idle time of the GPU between the starts of two steps.)";
+trace has them as the busy and the idle time of the GPU between the starts of two steps. Copies are
+left out: where they take long, two slots may not be enough (docs/lessons/04-two-slots.md).)";
 
 constexpr const char* kCalibrateNotes =
     R"(Takes up to a minute, and needs the machine for itself: what else runs on it is measured with

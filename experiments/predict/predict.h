@@ -24,7 +24,8 @@ struct Prediction {
 
 /// How long a step takes with the strategies of the batching program, of 4,096 steps in virtual
 /// time on a machine where nothing else takes any: `ordered`, and `async` with two and with three
-/// slots; where `launch_ms` is known, all of them with graphs as well. The host's work is what
+/// slots; where `launch_ms` is known, all of them with graphs as well. Copies take no time here:
+/// where they take long, two slots may not be enough. The host's work is what
 /// comes before a step: how it divides into that and what comes behind makes no difference once
 /// steps follow each other. Without jitter an ordered step is the sum of both halves and an
 /// asynchronous one the longer of them. Throws runtime::UsageError for what is no time (negative,

@@ -95,13 +95,17 @@ def test_each_point_is_what_run_makes_of_the_same_values(tmp_path, sweep):
 def test_pandas_reads_both_tables_alike(tmp_path, sweep):
     run(sweep(), "--out", "a", cwd=tmp_path)
     kept_as_text = {"tokens_digest": str}
-    from_csv = pandas.read_csv(tmp_path / "a" / "results.csv", dtype=kept_as_text)
+    from_csv = pandas.read_csv(tmp_path / "a" / "results.csv", dtype=kept_as_text,
+                               float_precision="round_trip")
     from_json = pandas.read_json(tmp_path / "a" / "results.json", dtype=kept_as_text,
                                  precise_float=True)
     assert list(from_csv.columns) == list(from_json.columns)
     for name in from_csv.columns:
         left, right = from_csv[name].dropna(), from_json[name].dropna()
-        assert list(left) == list(right), name
+        if pandas.api.types.is_float_dtype(left):  # its JSON reader may miss the last bits
+            assert list(left) == pytest.approx(list(right), rel=1e-14), name
+        else:
+            assert list(left) == list(right), name
 
 
 def test_zip_list_set_and_grid_together(tmp_path, sweep):
