@@ -42,3 +42,13 @@ function(syncopate_define_features name)
     SYNCOPATE_HAS_FLASHINFER=${SYNCOPATE_HAS_FLASHINFER} SYNCOPATE_HAS_CUDNN=${SYNCOPATE_HAS_CUDNN}
     SYNCOPATE_HAS_NCCL=${SYNCOPATE_HAS_NCCL})
 endfunction()
+
+# For targets of which nothing runs per step: -O1 compiles in four fifths of the time. Sanitized
+# builds have a level of their own.
+function(syncopate_compile_cold)
+  foreach(name IN LISTS ARGN)
+    if(TARGET ${name} AND NOT SYNCOPATE_SANITIZE)
+      target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    endif()
+  endforeach()
+endfunction()
